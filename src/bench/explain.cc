@@ -10,6 +10,7 @@
 #include "coll/scratch.h"
 #include "machine/document.h"
 #include "machine/known.h"
+#include "msg/select.h"
 #include "path/explain.h"
 #include "path/split.h"
 #include "plan/explain.h"
@@ -44,6 +45,26 @@ Result<Exit> explain_put(const Question& question) {
   auto answer = path::explain_put(machine, question.from, question.to, *bytes, std::move(options), ground);
   if (!answer) return std::move(answer).status().in("explain put");
   print(*answer);
+  return Exit::ok;
+}
+
+/// Which protocol a message of a drop-in takes, in each situation; nothing of it depends on the machine.
+Result<Exit> explain_send(const std::string& size) {
+  const Result<std::uint64_t> bytes = parse_bytes(size);
+  if (!bytes) return bytes.status();
+  Json all = Json::array();
+  for (msg::Situation situation : msg::situations()) {
+    situation.facts.bytes = *bytes;
+    const auto selected = msg::select(situation.facts);
+    Json sizes = Json::array();
+    for (const msg::Range& range : msg::ranges(situation.facts))
+      sizes.push_back({{"from", range.from}, {"protocol", msg::name(range.protocol)}});
+    all.push_back({{"situation", situation.name},
+                   {"protocol", msg::name(selected.protocol)},
+                   {"reason", selected.reason},
+                   {"sizes", std::move(sizes)}});
+  }
+  print({{"version", 1}, {"operation", "send"}, {"bytes", *bytes}, {"situations", std::move(all)}});
   return Exit::ok;
 }
 
@@ -133,6 +154,7 @@ int run_explain(int argc, const char* const* argv) {
                   "  sennit-explain put --bytes 256M --from gpu0 --to gpu1 --machine mist --both-ways\n"
                   "  sennit-explain put --bytes 1G --from host0 --to gpu0 --machine hgx-h200-4\n"
                   "  sennit-explain put --bytes 64M --from gpu0 --to gpu1 --split 'direct=0.9,host=0.1'\n"
+                  "  sennit-explain send --bytes 64K\n"
                   "  sennit-explain collective --operation allreduce --bytes 64M\n"
                   "  sennit-explain collective --operation broadcast --bytes 1M --machine hgx-h200-4 --ranks 3");
   Question question;
@@ -146,6 +168,11 @@ int run_explain(int argc, const char* const* argv) {
   put.add_option("--executor", question.executor, "auto (GPUs where they answer), cuda or host")
       ->check(CLI::IsMember({"auto", "cuda", "host"}));
   put.add_flag("--both-ways", question.both_ways, "As much travels the other way at the same time");
+
+  std::string sent;
+  CLI::App& send = program.command("send", "One two-sided message: its protocol in each situation, and why",
+                                   [&] { return explain_send(sent); });
+  send.add_option("--bytes", sent, "Size of the message, such as 64K")->required();
 
   Collective asked;
   CLI::App& collective =

@@ -1,4 +1,4 @@
-// Dividing the ranks of a group into parts, as MPI_Comm_split does.
+// Dividing the ranks of a group into parts.
 #pragma once
 
 #include <cstdint>

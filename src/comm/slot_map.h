@@ -50,7 +50,7 @@ struct alignas(64) EndingSlot {
 /// shim/mpi/comm/comm_registry.cc: a process that takes part in messages between GPUs.
 struct alignas(64) PresenceSlot {
   std::atomic<std::uint64_t> listens;  ///< 1: it does
-  std::atomic<std::uint64_t> at_end;   ///< 1: the program has come to MPI_Finalize
+  std::atomic<std::uint64_t> at_end;   ///< 1: the rank has come to the end of its library
 };
 
 /// shim/mpi/rma/target_lock.h: one call at a time accumulates into the rank's memory.
@@ -58,7 +58,7 @@ struct alignas(64) AccumulateSlot {
   std::atomic<std::uint64_t> holder;  ///< 1 + the rank that does; 0: no rank
 };
 
-/// shim/mpi/p2p/messages.cc: signs of life of a process whose messages others wait for.
+/// msg/rndv_put.cc: signs of life of a process whose messages others wait for.
 struct alignas(64) ProgressSlot {
   std::atomic<std::uint64_t> passes;  ///< how often it has begun to look at all of its messages
   std::atomic<std::uint64_t> alive;   ///< the same, and how many RTRs it has accepted and long messages fetched
@@ -97,8 +97,8 @@ struct RankSlots {
   AccumulateSlot accumulate;
   PresenceSlot presence;
   ProgressSlot progress;
-  std::array<Slot, kMessages> rts;  ///< shim/mpi/p2p/rts.h
-  std::array<Slot, kMessages> rtr;  ///< shim/mpi/p2p/rtr.h: of the RTS with the same index
+  std::array<Slot, kMessages> rts;  ///< msg/rts.h
+  std::array<Slot, kMessages> rtr;  ///< msg/rtr.h: of the RTS with the same index
 };
 
 /// Checks that a user's words fill whole cache lines of their own.

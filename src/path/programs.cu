@@ -1,47 +1,17 @@
 // Every block program of path/, compiled for GPUs.
 #include "device/cuda/block.cuh"
-#include "path/attend.h"
-#include "path/copy_many.h"
-#include "path/copy_pieces.h"
-#include "path/copy_rows.h"
 #include "path/peer_copy.h"
 #include "path/staged_copy.h"
 
 namespace sennit::device {
 
-template <>
-const void* cuda_entry<path::StagedSend>() {
-  return reinterpret_cast<const void*>(&run_program<path::StagedSend>);
+template <class P>
+const void* cuda_entry() {
+  return reinterpret_cast<const void*>(&run_program<P>);
 }
 
-template <>
-const void* cuda_entry<path::StagedReceive>() {
-  return reinterpret_cast<const void*>(&run_program<path::StagedReceive>);
-}
-
-template <>
-const void* cuda_entry<path::Attend>() {
-  return reinterpret_cast<const void*>(&run_program<path::Attend>);
-}
-
-template <>
-const void* cuda_entry<path::CopyPieces>() {
-  return reinterpret_cast<const void*>(&run_program<path::CopyPieces>);
-}
-
-template <>
-const void* cuda_entry<path::CopyRows>() {
-  return reinterpret_cast<const void*>(&run_program<path::CopyRows>);
-}
-
-template <>
-const void* cuda_entry<path::CopyMany>() {
-  return reinterpret_cast<const void*>(&run_program<path::CopyMany>);
-}
-
-template <>
-const void* cuda_entry<path::PeerCopy>() {
-  return reinterpret_cast<const void*>(&run_program<path::PeerCopy>);
-}
+template const void* cuda_entry<path::PeerCopy>();
+template const void* cuda_entry<path::StagedReceive>();
+template const void* cuda_entry<path::StagedSend>();
 
 }  // namespace sennit::device

@@ -1,46 +1,16 @@
 // A build without CUDA: the block programs of path/ have no GPU entry.
-#include "path/attend.h"
-#include "path/copy_many.h"
-#include "path/copy_pieces.h"
-#include "path/copy_rows.h"
 #include "path/peer_copy.h"
 #include "path/staged_copy.h"
 
 namespace sennit::device {
 
-template <>
-const void* cuda_entry<path::StagedSend>() {
+template <class P>
+const void* cuda_entry() {
   return nullptr;
 }
 
-template <>
-const void* cuda_entry<path::StagedReceive>() {
-  return nullptr;
-}
-
-template <>
-const void* cuda_entry<path::Attend>() {
-  return nullptr;
-}
-
-template <>
-const void* cuda_entry<path::CopyPieces>() {
-  return nullptr;
-}
-
-template <>
-const void* cuda_entry<path::CopyRows>() {
-  return nullptr;
-}
-
-template <>
-const void* cuda_entry<path::CopyMany>() {
-  return nullptr;
-}
-
-template <>
-const void* cuda_entry<path::PeerCopy>() {
-  return nullptr;
-}
+template const void* cuda_entry<path::PeerCopy>();
+template const void* cuda_entry<path::StagedReceive>();
+template const void* cuda_entry<path::StagedSend>();
 
 }  // namespace sennit::device

@@ -34,7 +34,7 @@ def error_line(error: dict[str, str]) -> str:
         [], ["doctor"], ["topo"], ["tune"], ["bench"], ["bench", "put"], ["bench", "show"], ["explain", "put"],
         ["version"], ["bench", "allreduce"], ["bench", "all-to-all-v"], ["bench", "barrier"],
         ["bench", "collectives"], ["bench", "mpi"], ["bench", "torch"], ["bench", "training"],
-        ["explain", "allreduce"], ["explain", "all-to-all"], ["table"],
+        ["explain", "allreduce"], ["explain", "all-to-all"], ["explain", "send"], ["table"],
         ["table", "show"], ["table", "diff"], ["table", "check"], ["compare"], ["check"], ["sim"],
         ["sim", "allreduce"], ["reproduce"], ["run"],
     ],

@@ -16,13 +16,14 @@ from sennit.model.explain import Explanation
 from sennit.model.machine import Machine
 from sennit.model.plans import CollectiveTable
 from sennit.model.result import Result
+from sennit.model.send_plan import SendPlan
 from sennit.model.sim import Beyond, Check, Held, Messages, Paper, Reproduction, SimulatedPut, Simulation, Sweep
 from sennit.model.tuned import PutTable
 from sennit.programs.problem import Exit, Problem
 
 MODELS: list[tuple[type[Part], str]] = [
     (Result, "result"), (Machine, "machine"), (Doctor, "doctor"), (Explanation, "explain"),
-    (Result, "collective"), (CollectiveTable, "plans"), (CollectivePlan, "collective_plan"),
+    (Result, "collective"), (CollectiveTable, "plans"), (CollectivePlan, "collective_plan"), (SendPlan, "send_plan"),
     (Simulation, "sim"), (Sweep, "sim_sweep"), (Check, "check"), (Held, "sim_against"),
     (Reproduction, "reproduction"), (Messages, "sim_messages"), (Paper, "sim_paper"),
     (SimulatedPut, "sim_put"), (Beyond, "sim_beyond"), (Result, "mpi"),

@@ -262,6 +262,7 @@ VERBS: dict[str, tuple[list[str], list[Any], str]] = {
     "table": (["table", "show", "kept.json"], [data("plans"), kept_plans(), data("tuned")], "kept.json"),
     "diff": (["table", "diff", "plans.json", "kept.json"], [data("plans"), kept_plans()], "kept.json"),
     "compare": (["compare", "result.json", "kept.json"], [data("result")], "kept.json"),
+    "send": (["explain", "send", "64K"], [data("send_plan")], "sennit-explain"),
     "plan": (["explain", "allreduce", "1M"], [data("collective_plan")], "sennit-explain"),
     "explain": (["explain", "put", "1M", "--from", "gpu0", "--to", "gpu1"], [data("explain")], "sennit-explain"),
     "bench": (["bench", "put", "--no-tune", *FILES], RESULTS, "sennit-bench-put"),

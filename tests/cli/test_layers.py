@@ -1,4 +1,4 @@
-"""The arrows between the folders of src/shim/mpi, as its README draws them."""
+"""The arrows between rooms, and between the folders of src/shim/mpi, as its README draws them."""
 
 from __future__ import annotations
 
@@ -42,6 +42,43 @@ def test_who_uses_the_drop_ins_from_outside() -> None:
         and re.search(r'^#include "shim/', file.read_text(encoding="utf-8"), re.MULTILINE)
     }  # fmt: skip
     assert users <= {"bench/mpi"}
+
+
+# These are below the drop-ins, whose libraries they do not know.
+BELOW = ("stage", "msg", "comm", "node")
+OF_A_LIBRARY = re.compile(r'#include "shim/|\b(?:P?MPI_[A-Z][a-z]|nccl[A-Z_])', re.MULTILINE)
+
+
+def known_libraries(root: Path) -> list[str]:
+    """Lines of the rooms below the drop-ins that name a function or type of MPI or NCCL, or include a drop-in's."""
+    return [
+        f"{file.relative_to(root)}: {line.strip()}"
+        for room in BELOW
+        for file in sorted((root / room).glob("*"))
+        if file.suffix in {".h", ".cc", ".cu"}
+        for line in file.read_text(encoding="utf-8").splitlines()
+        if OF_A_LIBRARY.search(line)
+    ]
+
+
+def test_rooms_below_the_drop_ins_know_no_library() -> None:
+    assert not known_libraries(ROOT / "src")
+
+
+@pytest.mark.parametrize(
+    ("line", "wrong"),
+    [
+        ("int MPI_Send();", True),
+        ("ncclComm_t comm;", True),
+        ('#include "shim/switches.h"', True),
+        ("OMPI_COMM_WORLD_RANK", False),
+    ],
+)
+def test_a_library_that_is_named_is_found(tmp_path: Path, line: str, wrong: bool) -> None:
+    for room in BELOW:
+        (tmp_path / room).mkdir()
+    (tmp_path / BELOW[0] / "file.h").write_text(line + "\n")
+    assert bool(known_libraries(tmp_path)) == wrong
 
 
 @pytest.mark.parametrize(

@@ -99,6 +99,12 @@ def test_explain(tmp_path: Path) -> None:
         plan = document(*arguments, "--json", cache=tmp_path)
         assert (plan["operation"], plan["ranks"], plan["source"]) == (verb.replace("-", "_"), 4, "simulator")
         assert "gpu3 of hgx-h200-4" in sennit(*arguments, cache=tmp_path).stdout
+    protocols = {
+        one["situation"]: one["protocol"]
+        for one in document("explain", "send", "64K", "--json", cache=tmp_path)["situations"]
+    }
+    assert protocols["GPU to GPU, the receiver waits for it alone"] == "kernel_get"
+    assert "rndv_pipeline" in sennit("explain", "send", "64K", cache=tmp_path).stdout
     wrong = sennit("explain", "put", "much", "--from", "gpu0", "--to", "gpu1", cache=tmp_path)
     assert wrong.returncode == 2
     assert "much" in wrong.stderr

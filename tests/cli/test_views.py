@@ -13,6 +13,7 @@ from sennit.model.collective_plan import CollectivePlan
 from sennit.model.doctor import Doctor
 from sennit.model.explain import Explanation
 from sennit.model.result import Result
+from sennit.model.send_plan import SendPlan
 from sennit.model.sim import Beyond, Messages, Paper, Reproduction, SimulatedPut, Simulation
 from sennit.views import collective_plan_text, result_charts, sim_text
 from sennit.views.beyond import beyond_markdown, print_beyond
@@ -22,6 +23,7 @@ from sennit.views.explain_text import print_explanation, sentences
 from sennit.views.paper import paper_chart, paper_markdown, print_paper
 from sennit.views.reproduction import reproduction_markdown
 from sennit.views.sections import PRETENDED, body_markdown, html, markdown, print_result
+from sennit.views.send_plan_text import print_send_plan
 
 
 def test_the_tables_of_a_result(result: Result) -> None:
@@ -156,6 +158,11 @@ def test_doctor() -> None:
 def test_explain() -> None:
     explanation = Explanation.model_validate(data("explain"))
     check_snapshot("explain.txt", shown(lambda console: print_explanation(explanation, console)))
+
+
+def test_explain_a_send() -> None:
+    plan = SendPlan.model_validate(data("send_plan"))
+    check_snapshot("explain-send.txt", shown(lambda console: print_send_plan(plan, console)))
 
 
 def test_explain_says_what_decided() -> None:

@@ -1,5 +1,5 @@
 // Small copies by a block that attends, on a GPU: every byte, beside a kernel's and an engine's view of the memory.
-#include "path/small_copies.h"
+#include "stage/small_copies.h"
 
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-namespace sennit::path {
+namespace sennit::stage {
 namespace {
 
 /// By an engine; done when it returns, which cudaMemcpy() does not promise.
@@ -111,4 +111,4 @@ TEST(SmallCopies, FromAnotherGpuAreWhole) {
 }
 
 }  // namespace
-}  // namespace sennit::path
+}  // namespace sennit::stage

@@ -10,11 +10,11 @@
 
 #include <fmt/format.h>
 
-#include "shim/memories.h"
 #include "shim/mpi/abi/library.h"
 #include "shim/mpi/call/message_size.h"
 #include "shim/mpi/call/observing.h"
 #include "shim/nccl/abi/observing.h"
+#include "stage/pointer_cache.h"
 
 namespace sennit::shim {
 
@@ -36,15 +36,15 @@ struct Counter {
 
 std::array<Counter, mpi::kEntries> of_mpi;
 std::array<Counter, nccl::kEntries> of_nccl;
-const Memories* memories;
+const stage::PointerCache* memories;
 
 bool on_gpu(const void* address) {
-  return memories->kind_of(address).kind == Whereabouts::Kind::device;
+  return memories->kind_of(address).kind == stage::Whereabouts::Kind::device;
 }
 
 int begin() {
   const char* const emulate = std::getenv("SENNIT_EMULATE");
-  auto opened = Memories::open(emulate != nullptr && *emulate == '1');
+  auto opened = stage::PointerCache::open(emulate != nullptr && *emulate == '1');
   if (!opened) return 1;
   if (memories == nullptr)
     std::atexit([] {

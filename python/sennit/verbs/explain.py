@@ -1,4 +1,4 @@
-"""`sennit explain put`, and a verb for each collective, all made by one function."""
+"""`sennit explain put` and `send`, and a verb for each collective, all made by one function."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ import typer
 from sennit.model.collective_plan import CollectivePlan
 from sennit.model.document import parse
 from sennit.model.explain import Explanation
+from sennit.model.send_plan import SendPlan
 from sennit.operations import REDUCING, REGISTERED, VERBS, operation_of
 from sennit.programs import console, process
 from sennit.verbs.options import PANEL, AsJson, OnExecutor, OnMachine, examples, executor_arguments, print_json
 from sennit.verbs.spelled import Spelled
 from sennit.views.collective_plan_text import print_collective_plan
 from sennit.views.explain_text import print_explanation
+from sennit.views.send_plan_text import print_send_plan
 
 PROGRAM = "sennit-explain"
 EXAMPLES = examples(
@@ -27,7 +29,9 @@ EXAMPLES = examples(
 app = typer.Typer(
     cls=Spelled,
     no_args_is_help=True,
-    epilog=examples("sennit explain put 256M --from gpu0 --to gpu1", "sennit explain allreduce 64M"),
+    epilog=examples(
+        "sennit explain put 256M --from gpu0 --to gpu1", "sennit explain send 64K", "sennit explain allreduce 64M"
+    ),
     help="Say why a message travels, or a collective works, as it does.",
 )
 
@@ -57,6 +61,20 @@ def put(
         print_json(document)
     else:
         print_explanation(found, console.results())
+
+
+@app.command("send", epilog=examples("sennit explain send 64K"), rich_help_panel="One message")
+def send(
+    size: Annotated[str, typer.Argument(metavar="SIZE", help="Bytes, such as 4096, 64K, 256M or 1G.")],
+    as_json: AsJson = False,
+) -> None:
+    """Say which protocol a two-sided message between GPUs takes under a drop-in, by situation and size, and why."""
+    document, _ = process.document(PROGRAM, "send", "--bytes", size, title="planning")
+    found = parse(SendPlan, document, f"the document of {PROGRAM}")
+    if as_json:
+        print_json(document)
+    else:
+        print_send_plan(found, console.results())
 
 
 # These have one plan for all sizes.

@@ -46,7 +46,7 @@ void DropIn::finish() {
   progress.finish();
   queue.finish();
   rma.finish();
-  transports.finish_pieces();
+  transports.finish_pipeline();
   Status lost;
   if (job.communicators != nullptr && !job.communicators->forget_all()) lost = job.communicators->group().check();
   receives.finish();

@@ -4,7 +4,7 @@
 // 1. A collective with memory of one GPU at each rank becomes sennit's, if all ranks can (collective_calls.h). One
 //    that ends in a request waits in its communicator's queue (call_queues.h).
 // 2. A message from GPU memory without gaps is announced, and copied by the GPU at one of its ends or, between nodes,
-//    by pieces (transports.h).
+//    in chunks (transports.h).
 // 3. One-sided calls reach the window's GPU memory themselves (rma.h).
 // 4. Everything else goes to the real function, with host memory in the place of GPU memory (staging.h).
 #pragma once
@@ -20,7 +20,7 @@
 namespace sennit::shim::mpi {
 
 struct DropIn {
-  DropIn(std::unique_ptr<Mpi> of, Switches from, std::unique_ptr<Memories> memory)
+  DropIn(std::unique_ptr<Mpi> of, Switches from, std::unique_ptr<stage::PointerCache> memory)
       : mpi(std::move(of)), switches(std::move(from)), memories(std::move(memory)) {}
 
   /// Collective over MPI_COMM_WORLD, at the end of MPI_Init: finds out who is where. False: no process of the job can
@@ -38,7 +38,7 @@ struct DropIn {
 
   const std::unique_ptr<Mpi> mpi;
   const Switches switches;
-  const std::unique_ptr<Memories> memories;
+  const std::unique_ptr<stage::PointerCache> memories;
   bool unmatched = false;  ///< some ranks may not even have taken part in start()
 
   // Each service knows those before it alone.

@@ -75,8 +75,8 @@ class Communicator::Stages {
 // ---- how it is made -----------------------------------------------------------------------------------------------
 
 Result<Communicator::Made> Communicator::create(std::unique_ptr<comm::Exchange> exchange, const CommPlace& place,
-                                                const Config& config, Memories& memories, const Switches& switches,
-                                                bool own_thread) {
+                                                const Config& config, stage::PointerCache& memories,
+                                                const Switches& switches, bool own_thread) {
   Stages stages;
   auto executor = memories.executor_for_communicator(own_thread ? place.device : -1);
   stages.end("executor");

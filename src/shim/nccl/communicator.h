@@ -8,7 +8,6 @@
 #include <string>
 
 #include "plan/communicator.h"
-#include "shim/memories.h"
 #include "shim/nccl/abi/config.h"
 #include "shim/nccl/call.h"
 #include "shim/nccl/comm_info.h"
@@ -16,6 +15,7 @@
 #include "shim/nccl/stream_order.h"
 #include "shim/nccl/windows.h"
 #include "shim/switches.h"
+#include "stage/pointer_cache.h"
 
 namespace sennit::shim::nccl {
 
@@ -37,7 +37,7 @@ class Communicator {
   /// of plan::own_table, of Node::create and of Collectives::meet. `config`: this rank's; all go by the one that
   /// allows the fewest blocks. `own_thread`: the caller is a thread of sennit's, which has no device yet.
   static Result<Made> create(std::unique_ptr<comm::Exchange> exchange, const CommPlace& place, const Config& config,
-                             Memories& memories, const Switches& switches, bool own_thread);
+                             stage::PointerCache& memories, const Switches& switches, bool own_thread);
 
   Decider& decider() { return *decider_; }
   StreamOrder& order() { return *order_; }

@@ -11,7 +11,7 @@
 namespace sennit::shim::nccl {
 
 struct DropIn {
-  DropIn(const Functions& nccl, Switches switches, std::unique_ptr<Memories> memories)
+  DropIn(const Functions& nccl, Switches switches, std::unique_ptr<stage::PointerCache> memories)
       : process(nccl, std::move(switches), std::move(memories)) {}
 
   Process process;

@@ -9,12 +9,12 @@
 #include <utility>
 
 #include "shim/explanations.h"
-#include "shim/memories.h"
 #include "shim/nccl/abi/abi.h"
 #include "shim/nccl/call.h"
 #include "shim/nccl/comm.h"
 #include "shim/report.h"
 #include "shim/switches.h"
+#include "stage/pointer_cache.h"
 
 namespace sennit::shim::nccl {
 
@@ -68,12 +68,12 @@ class CallTally {
 inline constexpr auto kLook = std::chrono::microseconds(50);
 
 struct Process {
-  Process(const Functions& functions, Switches from, std::unique_ptr<Memories> memory)
+  Process(const Functions& functions, Switches from, std::unique_ptr<stage::PointerCache> memory)
       : nccl(functions), switches(std::move(from)), memories(std::move(memory)), tally(switches) {}
 
   const Functions nccl;
   const Switches switches;
-  const std::unique_ptr<Memories> memories;
+  const std::unique_ptr<stage::PointerCache> memories;
   LastError last_error;
   CallTally tally;
   CommRegistry comms;

@@ -23,7 +23,7 @@ struct Process {
   std::mutex mutex;  // of begin_profile() alone
   bool tried = false;
   std::atomic<profile::Recorder*> current{nullptr};
-  std::unique_ptr<Memories> memories;
+  std::unique_ptr<stage::PointerCache> memories;
   std::atomic<int> in_calls{0};
   std::array<std::uint8_t, device::kOperators + 1> reductions{};  ///< the last: of the program's own
 };
@@ -74,7 +74,7 @@ profile::Recorder* begin_profile() {
     say("SENNIT_PROFILE names no folder. Start the program by sennit profile");
     return nullptr;
   }
-  auto memories = Memories::open(is_on("SENNIT_EMULATE"));
+  auto memories = stage::PointerCache::open(is_on("SENNIT_EMULATE"));
   if (!memories) {
     say(memories.status().text());
     return nullptr;
@@ -114,10 +114,10 @@ profile::Recorder* current_profile() {
 profile::Memory memory_of(const void* address) {
   if (address == nullptr) return profile::Memory::absent;
   switch (process().memories->kind_of(address).kind) {
-    case Whereabouts::Kind::host: return profile::Memory::host;
-    case Whereabouts::Kind::pinned: return profile::Memory::pinned;
-    case Whereabouts::Kind::managed: return profile::Memory::managed;
-    case Whereabouts::Kind::device: return profile::Memory::device;
+    case stage::Whereabouts::Kind::host: return profile::Memory::host;
+    case stage::Whereabouts::Kind::pinned: return profile::Memory::pinned;
+    case stage::Whereabouts::Kind::managed: return profile::Memory::managed;
+    case stage::Whereabouts::Kind::device: return profile::Memory::device;
   }
   return profile::Memory::host;
 }

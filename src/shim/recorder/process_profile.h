@@ -7,7 +7,7 @@
 
 #include "device/type.h"
 #include "profile/recorder.h"
-#include "shim/memories.h"
+#include "stage/pointer_cache.h"
 
 namespace sennit::shim::recorder {
 

@@ -67,13 +67,13 @@ class MadeUpMpi : public Mpi {
     const auto found = uniforms.find(type);
     return found != uniforms.end() ? std::optional(found->second) : std::nullopt;
   }
-  std::optional<path::Rows> rows(Handle type) const override {
-    if (type == kGaps) return path::Rows{4, 8, 8, 1};
-    if (type == kColumn) return path::Rows{0, 4, 16384, 10};
+  std::optional<stage::Strided> strided(Handle type) const override {
+    if (type == kGaps) return stage::Strided{4, 8, 8, 1};
+    if (type == kColumn) return stage::Strided{0, 4, 16384, 10};
     const auto found = uniforms.find(type);
     if (found == uniforms.end()) return std::nullopt;
     const std::int64_t bytes = found->second.count * bytes_of(found->second.meaning);
-    return path::Rows{0, bytes, bytes, 1};
+    return stage::Strided{0, bytes, bytes, 1};
   }
   std::map<Handle, device::Operator> operators{{kSum, device::Operator::sum}};  // kMine: the program's own
   int begin_placeholder(Handle&) const override { return 16; }

@@ -98,8 +98,8 @@ struct IdleNccl {
 };
 
 struct DropInBesideNccl : testing::Test, IdleNccl {
-  std::unique_ptr<Memories> memories = *Memories::open(true);
-  Memories& memory = *memories;
+  std::unique_ptr<stage::PointerCache> memories = *stage::PointerCache::open(true);
+  stage::PointerCache& memory = *memories;
   DropIn drop_in{functions(), switches(), std::move(memories)};
 
   /// The host executor has no streams but the default one: so it is tried that a lane cannot be had.
@@ -186,7 +186,7 @@ TEST_F(DropInBesideNccl, AndOneThatSennitNeverDoes) {
 
 TEST(DropIn, NoThreadWaitsForACommunicatorWhoseMemoryEndedWhenNcclHadMadeIt) {
   const Switches none;  // of its own: GCC 12 takes a temporary's strings for uninitialized under ThreadSanitizer
-  DropIn drop_in(IdleNccl::functions(), none, *Memories::open(true));
+  DropIn drop_in(IdleNccl::functions(), none, *stage::PointerCache::open(true));
   const Comm comm = IdleNccl::comm(0);
   for (int enough = 0, left = 0; left == 0; ++enough) {
     Comm made = nullptr;

@@ -172,8 +172,8 @@ class Library final : public Mpi {
   /// Bytes of data in one element; none of a type that the library refuses.
   std::optional<std::int64_t> size(Handle type) const { return types_.size(type); }
   std::optional<Uniform> uniform(Handle type) const override { return types_.uniform(type); }
-  std::optional<path::Rows> rows(Handle type) const override { return types_.rows(type); }
-  std::optional<std::vector<Run>> segments(Handle type) const override { return types_.segments(type); }
+  std::optional<stage::Strided> strided(Handle type) const override { return types_.strided(type); }
+  std::optional<std::vector<stage::Segment>> segments(Handle type) const override { return types_.segments(type); }
   std::span<const std::int64_t> far(Handle type) const override { return types_.far(type); }
   Handle type_of_bytes(std::int64_t bytes) const override { return types_.type_of_bytes(byte_, bytes); }
   /// Whether it is the library's own: data begins at the address, and is nowhere else.

@@ -92,9 +92,11 @@ class LibraryTypes {
   }
 
   std::optional<Uniform> uniform(Handle handle) const { return is_valid(handle) ? made_of(handle) : std::nullopt; }
-  std::optional<path::Rows> rows(Handle handle) const { return is_valid(handle) ? rows_in(handle) : std::nullopt; }
+  std::optional<stage::Strided> strided(Handle handle) const {
+    return is_valid(handle) ? strided_in(handle) : std::nullopt;
+  }
 
-  std::optional<std::vector<Run>> segments(Handle handle) const {
+  std::optional<std::vector<stage::Segment>> segments(Handle handle) const {
     return is_valid(handle) ? segments_in(handle) : std::nullopt;
   }
 
@@ -181,8 +183,9 @@ class LibraryTypes {
     if (const int code = shape(handle, one); code != 0) return code;
     if (one.size == 0) return Abi::kErrOther;
     if (buffer == nullptr)  // MPI_BOTTOM, which MPICH 4.0 does not pack from
-      return copy_segments(handle, one.extent, bytes, [&](const Run& run, std::int64_t at) {
-        std::memcpy(static_cast<std::byte*>(packed) + at, address_of(run), static_cast<std::size_t>(run.bytes));
+      return copy_segments(handle, one.extent, bytes, [&](const stage::Segment& segment, std::int64_t at) {
+        std::memcpy(static_cast<std::byte*>(packed) + at, address_of(segment),
+                    static_cast<std::size_t>(segment.bytes));
       });
     // Whole elements alone can be packed: one more than was filled covers the rest.
     const std::int64_t count = (bytes + one.size - 1) / one.size;
@@ -201,8 +204,8 @@ class LibraryTypes {
     const auto* from = static_cast<const std::byte*>(packed);
     auto* to = static_cast<std::byte*>(buffer);
     if (buffer == nullptr)
-      return copy_segments(handle, one.extent, bytes, [&](const Run& run, std::int64_t at) {
-        std::memcpy(address_of(run), from + at, static_cast<std::size_t>(run.bytes));
+      return copy_segments(handle, one.extent, bytes, [&](const stage::Segment& segment, std::int64_t at) {
+        std::memcpy(address_of(segment), from + at, static_cast<std::size_t>(segment.bytes));
       });
     // In pieces that an int counts.
     const std::int64_t most =
@@ -223,19 +226,19 @@ class LibraryTypes {
  private:
   /// Where an error is a code alone, once there is such a communicator.
   Comm quiet() const { return from_handle<Comm>(checks_ != kNoHandle ? checks_ : self_); }
-  static std::byte* address_of(const Run& absolute) {
+  static std::byte* address_of(const stage::Segment& absolute) {
     return reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(absolute.first));
   }
-  /// The first `bytes` bytes of elements whose places are addresses: copy(run, place of its data). MPI's code.
+  /// The first `bytes` bytes of elements whose places are addresses: copy(segment, place of its data). MPI's code.
   template <class Copy>
   int copy_segments(Handle handle, std::int64_t extent, std::int64_t bytes, const Copy& copy) const {
     const auto data = segments(handle);
     if (!data || data->empty()) return Abi::kErrOther;
     std::int64_t done = 0;
     for (std::int64_t element = 0; done < bytes; ++element)
-      for (const Run& run : *data) {
-        const std::int64_t some = std::min(run.bytes, bytes - done);
-        if (some > 0) copy(Run{run.first + element * extent, some}, done);
+      for (const stage::Segment& segment : *data) {
+        const std::int64_t some = std::min(segment.bytes, bytes - done);
+        if (some > 0) copy(stage::Segment{segment.first + element * extent, some}, done);
         done += some;
       }
     return 0;
@@ -251,28 +254,28 @@ class LibraryTypes {
   }
 
   /// As rows(), of a type that others are made of: it need not be committed.
-  std::optional<path::Rows> rows_in(Handle handle) const {
+  std::optional<stage::Strided> strided_in(Handle handle) const {
     if (const auto uniform = made_of(handle)) {
       const std::int64_t bytes = uniform->count * bytes_of(uniform->meaning);
-      return bytes > 0 ? std::optional(path::Rows{0, bytes, bytes, 1}) : std::nullopt;
+      return bytes > 0 ? std::optional(stage::Strided{0, bytes, bytes, 1}) : std::nullopt;
     }
     auto made = contents_.of(call_, from_handle<Datatype>(handle));
     if (!made) return std::nullopt;
     Shape shape;
-    const auto one = rows_in(to_handle(made->inner));
+    const auto one = strided_in(to_handle(made->inner));
     const bool known = one && ask_shape(to_handle(made->inner), shape) == 0;
     free_contents(made->inner);
-    return known ? rows_of<Abi>(*made, *one, shape.extent) : std::nullopt;
+    return known ? strided_of<Abi>(*made, *one, shape.extent) : std::nullopt;
   }
 
   /// As segments(), of a type that others are made of.
-  std::optional<std::vector<Run>> segments_in(Handle handle) const {
+  std::optional<std::vector<stage::Segment>> segments_in(Handle handle) const {
     Shape shape;
     if (ask_shape(handle, shape) != 0) return std::nullopt;
-    if (shape.size == 0) return std::vector<Run>();
+    if (shape.size == 0) return std::vector<stage::Segment>();
     if (shape.size == shape.true_extent && (is_predefined(handle) || made_of(handle)))
-      return std::vector<Run>{{shape.true_lower, shape.size}};
-    if (const auto rows = rows_in(handle)) return segments_of(*rows);
+      return std::vector<stage::Segment>{{shape.true_lower, shape.size}};
+    if (const auto rows = strided_in(handle)) return segments_of(*rows);
     auto whole = contents_.whole(call_, from_handle<Datatype>(handle));
     if (!whole) return std::nullopt;
     const auto of = [&]<class Inner>(std::int64_t index) -> std::optional<Inner> {
@@ -285,15 +288,15 @@ class LibraryTypes {
       return Inner{std::move(*data), one.extent};
     };
     auto found = whole->types.empty() && shape.size == shape.true_extent
-                     ? std::optional(std::vector<Run>{{shape.true_lower, shape.size}})
+                     ? std::optional(std::vector<stage::Segment>{{shape.true_lower, shape.size}})
                      : mpi::segments_of<Abi>(whole->combiner, whole->numbers, of);
     for (Datatype& inner : whole->types) free_contents(inner);
     return found;
   }
-  static std::optional<std::vector<Run>> segments_of(const path::Rows& rows) {
+  static std::optional<std::vector<stage::Segment>> segments_of(const stage::Strided& rows) {
     constexpr std::int64_t kMost = 1 << 20;
     if (rows.rows > kMost / rows.planes) return std::nullopt;
-    std::vector<Run> all;
+    std::vector<stage::Segment> all;
     for (std::int64_t plane = 0; plane < rows.planes; ++plane)
       for (std::int64_t row = 0; row < rows.rows; ++row)
         all.push_back({rows.first + plane * rows.plane_stride + row * rows.stride, rows.bytes});
@@ -310,7 +313,7 @@ class LibraryTypes {
     if (extent <= 0) return places;
     if (lower != 0) places.push_back(lower);
     if (extent < kNear) return places;
-    if (const auto rows = rows_in(handle)) {
+    if (const auto rows = strided_in(handle)) {
       const std::int64_t count = rows->rows * rows->planes;
       if (count > 1 && count <= static_cast<std::int64_t>(kFew)) places.push_back(lower + extent - 1);
       return places;
@@ -320,7 +323,7 @@ class LibraryTypes {
       places.push_back(lower + extent - 1);
       return places;
     }
-    std::ranges::sort(*data, {}, &Run::first);
+    std::ranges::sort(*data, {}, &stage::Segment::first);
     const auto gap = [&](std::size_t i) { return (*data)[i].first - (*data)[i - 1].first - (*data)[i - 1].bytes; };
     std::vector<std::size_t> others(data->size() - 1);
     std::iota(others.begin(), others.end(), std::size_t{1});

@@ -13,9 +13,10 @@
 #include <string_view>
 #include <vector>
 
-#include "path/rows.h"
 #include "shim/mpi/abi/handle.h"
 #include "shim/mpi/abi/types.h"
+#include "stage/segments.h"
+#include "stage/strided.h"
 
 namespace sennit::shim::mpi {
 
@@ -24,13 +25,6 @@ struct Shape {
   std::int64_t size = 0;  ///< of the data alone
   std::int64_t lower = 0, extent = 0;
   std::int64_t true_lower = 0, true_extent = 0;
-};
-
-/// Bytes side by side.
-struct Run {
-  std::int64_t first;  ///< from an address on: of a buffer, or of an element
-  std::int64_t bytes;
-  bool operator==(const Run&) const = default;
 };
 
 /// A communicator as one of its ranks sees it.
@@ -102,10 +96,10 @@ class Mpi {
   /// the MPI would refuse a message of it, since it is not committed.
   virtual std::optional<Uniform> uniform(Handle type) const = 0;
   /// Where the data of one element lies, if that is in rows; none otherwise.
-  virtual std::optional<path::Rows> rows(Handle type) const = 0;
+  virtual std::optional<stage::Strided> strided(Handle type) const = 0;
   /// Where the data of one element lies, in the order of messages; none where that is not known, or are too many
-  /// runs.
-  virtual std::optional<std::vector<Run>> segments(Handle /*type*/) const { return std::nullopt; }
+  /// segments.
+  virtual std::optional<std::vector<stage::Segment>> segments(Handle /*type*/) const { return std::nullopt; }
   /// Places in an element, but that at its address, whose bytes tell in what memory its data is: where parts of it
   /// lie that may be in another one. They stay until this thread asks again.
   virtual std::span<const std::int64_t> far(Handle /*type*/) const { return {}; }

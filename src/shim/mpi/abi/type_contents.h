@@ -9,9 +9,9 @@
 #include <span>
 #include <vector>
 
-#include "path/rows.h"
 #include "shim/mpi/abi/mpi.h"
 #include "shim/mpi/abi/profiling.h"
+#include "stage/strided.h"
 
 namespace sennit::shim::mpi {
 
@@ -136,18 +136,18 @@ class TypeContents {
 };
 
 /// `count` copies of a type's data, `distance` apart, behind what is there; false: too many.
-inline bool repeat_segments(std::span<const Run> one, std::int64_t count, std::int64_t first, std::int64_t distance,
-                            std::vector<Run>& all) {
+inline bool repeat_segments(std::span<const stage::Segment> one, std::int64_t count, std::int64_t first,
+                            std::int64_t distance, std::vector<stage::Segment>& all) {
   constexpr std::size_t kMost = 1 << 20;
   for (std::int64_t i = 0; i < count; ++i)
-    for (const Run& run : one) {
-      const std::int64_t at = first + i * distance + run.first;
+    for (const stage::Segment& segment : one) {
+      const std::int64_t at = first + i * distance + segment.first;
       if (!all.empty() && all.back().first + all.back().bytes == at)
-        all.back().bytes += run.bytes;
+        all.back().bytes += segment.bytes;
       else if (all.size() == kMost)
         return false;
-      else if (run.bytes != 0)
-        all.push_back({at, run.bytes});
+      else if (segment.bytes != 0)
+        all.push_back({at, segment.bytes});
     }
   return true;
 }
@@ -155,12 +155,13 @@ inline bool repeat_segments(std::span<const Run> one, std::int64_t count, std::i
 /// The data of a type made with such, in its order. of(index): the data and the extent of one of `types`. None of
 /// combiners that are not looked into here.
 template <class Abi, class Of>
-std::optional<std::vector<Run>> segments_of(int combiner, std::span<const std::int64_t> numbers, const Of& of) {
+std::optional<std::vector<stage::Segment>> segments_of(int combiner, std::span<const std::int64_t> numbers,
+                                                       const Of& of) {
   struct Inner {
-    std::vector<Run> data;
+    std::vector<stage::Segment> data;
     std::int64_t extent = 0;
   };
-  std::vector<Run> all;
+  std::vector<stage::Segment> all;
   const std::optional<Inner> inner = of.template operator()<Inner>(0);
   if (!inner) return std::nullopt;
   const std::int64_t count = numbers.empty() ? 1 : numbers[0], extent = inner->extent;
@@ -195,25 +196,25 @@ std::optional<std::vector<Run>> segments_of(int combiner, std::span<const std::i
 
 /// Where the data of such a type lies, made of types whose data is `one` and whose extent is `extent`, if in rows.
 template <class Abi>
-std::optional<path::Rows> rows_of(const Contents<Abi>& of, const path::Rows& one, std::int64_t extent) {
+std::optional<stage::Strided> strided_of(const Contents<Abi>& of, const stage::Strided& one, std::int64_t extent) {
   const auto& numbers = of.numbers;
   if (of.combiner == Abi::kCombinerDup || of.combiner == Abi::kCombinerResized) return one;
-  if (of.combiner == Abi::kCombinerContiguous) return path::repeat(one, numbers[0], extent);
+  if (of.combiner == Abi::kCombinerContiguous) return stage::repeat(one, numbers[0], extent);
   if (of.combiner == Abi::kCombinerVector || of.combiner == Abi::kCombinerHvector) {
-    const auto block = path::repeat(one, numbers[1], extent);
+    const auto block = stage::repeat(one, numbers[1], extent);
     const std::int64_t stride = of.combiner == Abi::kCombinerVector ? numbers[2] * extent : of.places[0];
-    return block ? path::repeat(*block, numbers[0], stride) : std::nullopt;
+    return block ? stage::repeat(*block, numbers[0], stride) : std::nullopt;
   }
   if (of.combiner != Abi::kCombinerSubarray) return std::nullopt;
   const std::int64_t dimensions = numbers[0];
   const std::int64_t *const sizes = numbers.data() + 1, *const parts = sizes + dimensions,
                             *const starts = parts + dimensions;
   const bool c = starts[dimensions] == Abi::kOrderC;
-  std::optional<path::Rows> part = one;
+  std::optional<stage::Strided> part = one;
   std::int64_t distance = extent;  // from one place of this dimension to the next
   for (std::int64_t i = 0; i < dimensions && part; ++i) {
     const std::int64_t d = c ? dimensions - 1 - i : i;
-    part = path::repeat(*part, parts[d], distance);
+    part = stage::repeat(*part, parts[d], distance);
     if (part) part->first += starts[d] * distance;
     distance *= sizes[d];
   }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "shim/mpi/call/runs.h"
+#include "shim/mpi/call/segments.h"
 
 namespace sennit::shim::mpi {
 
@@ -32,25 +32,27 @@ bool is_dense(const Mpi& mpi, const Elements& elements) {
   return elements.type == kNoHandle || mpi.uniform(elements.type).has_value();
 }
 
-std::optional<path::Rows> rows_of(const Mpi& mpi, const Elements& elements) {
+std::optional<stage::Strided> strided_of(const Mpi& mpi, const Elements& elements) {
   if (elements.types != nullptr || elements.places.data != nullptr || elements.counts.data != nullptr ||
       elements.type == kNoHandle)
     return std::nullopt;
   Shape shape;
-  const auto one = mpi.rows(elements.type);
+  const auto one = mpi.strided(elements.type);
   if (!one || mpi.shape(elements.type, shape) != 0) return std::nullopt;
-  return path::repeat(*one, elements.blocks * elements.count, shape.extent);
+  return stage::repeat(*one, elements.blocks * elements.count, shape.extent);
 }
 
 namespace {
 
 /// Whether the byte at `place`, from the buffer's address on, is one of the elements'.
 bool is_data(const Mpi& mpi, const Elements& elements, std::int64_t place) {
-  const auto runs = runs_of(mpi, elements);
-  const auto has_it = [&](const Runs& some) {
-    return !some.visit([&](const Run& run) { return place < run.first || place >= run.first + run.bytes; });
+  const auto segments = segments_of(mpi, elements);
+  const auto has_it = [&](const stage::Segments& some) {
+    return !some.visit([&](const stage::Segment& segment) {
+      return place < segment.first || place >= segment.first + segment.bytes;
+    });
   };
-  return runs && std::ranges::any_of(*runs, has_it);
+  return segments && std::ranges::any_of(*segments, has_it);
 }
 
 }  // namespace

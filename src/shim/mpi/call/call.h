@@ -104,7 +104,7 @@ std::optional<Span> span_of(const Mpi& mpi, const Elements& elements);
 bool is_dense(const Mpi& mpi, const Elements& elements);
 
 /// Where the data is, if it lies in rows, from the buffer's address on; none otherwise.
-std::optional<path::Rows> rows_of(const Mpi& mpi, const Elements& elements);
+std::optional<stage::Strided> strided_of(const Mpi& mpi, const Elements& elements);
 
 struct Call {
   Call(const Mpi& of, Family of_family, Form in_form, Handle over)

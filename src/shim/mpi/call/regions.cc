@@ -17,9 +17,9 @@ Result<Region> Region::make(const Mpi& mpi, std::int64_t count, Handle type) {
   region.span_ = bytes > 0 ? *span : Span{};
   region.bytes_ = static_cast<std::uint64_t>(bytes);
   region.dense_ = bytes == 0 || is_dense(mpi, elements);
-  auto runs = runs_of(mpi, elements);
-  if (!runs) return Status(Code::invalid_argument, "MPI_Unpack does not take the type");
-  region.runs_ = std::move(*runs);
+  auto segments = segments_of(mpi, elements);
+  if (!segments) return Status(Code::invalid_argument, "MPI_Unpack does not take the type");
+  region.segments_ = std::move(*segments);
   return region;
 }
 
@@ -60,11 +60,12 @@ Status Region::write(const Copy& copy, std::byte* base, const std::byte* packed)
 
 Status Region::write_image(const Copy& copy, std::byte* base, const std::byte* image) const {
   Status status;
-  const auto copied = [&](const Run& run) {
-    status = copy(base + run.first, image + run.first - span_.first, static_cast<std::uint64_t>(run.bytes));
+  const auto copied = [&](const stage::Segment& segment) {
+    status =
+        copy(base + segment.first, image + segment.first - span_.first, static_cast<std::uint64_t>(segment.bytes));
     return status.ok();
   };
-  (void)std::ranges::all_of(runs_, [&](const Runs& runs) { return runs.visit(copied); });
+  (void)std::ranges::all_of(segments_, [&](const stage::Segments& segments) { return segments.visit(copied); });
   return status;
 }
 

@@ -9,7 +9,7 @@
 
 #include "base/status.h"
 #include "shim/mpi/call/call.h"
-#include "shim/mpi/call/runs.h"
+#include "shim/mpi/call/segments.h"
 
 namespace sennit::shim::mpi {
 
@@ -47,7 +47,7 @@ class Region {
   Span span_;
   std::uint64_t bytes_ = 0;
   bool dense_ = true;
-  std::vector<Runs> runs_;
+  std::vector<stage::Segments> segments_;
 };
 
 }  // namespace sennit::shim::mpi

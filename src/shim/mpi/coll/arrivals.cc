@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "shim/mpi/call/backoff.h"
+#include "base/backoff.h"
 
 namespace sennit::shim::mpi {
 

@@ -1,6 +1,6 @@
 #include "shim/mpi/coll/collective_calls.h"
 
-#include "shim/mpi/call/backoff.h"
+#include "base/backoff.h"
 
 namespace sennit::shim::mpi {
 

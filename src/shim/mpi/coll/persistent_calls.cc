@@ -4,7 +4,7 @@
 #include <bit>
 #include <utility>
 
-#include "shim/mpi/call/backoff.h"
+#include "base/backoff.h"
 
 namespace sennit::shim::mpi {
 

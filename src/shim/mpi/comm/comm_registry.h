@@ -76,6 +76,26 @@ struct CommState {
   Result<std::unique_ptr<OneNode>> result = std::unique_ptr<OneNode>();
 };
 
+/// This process's slots for votes in the control segment. Not thread-safe.
+class VoteSlots {
+ public:
+  /// -1: none is left.
+  int take() {
+    if (free_.empty()) return next_ < comm::RankSlots::kVotes ? next_++ : -1;
+    const int slot = free_.back();
+    free_.pop_back();
+    return slot;
+  }
+  /// `slot`: below 0: none was taken.
+  void give_back(int slot) {
+    if (slot >= 0) free_.push_back(slot);
+  }
+
+ private:
+  std::vector<int> free_;
+  int next_ = 0;
+};
+
 /// All of the program's communicators, and what this process has of each. It has more than 25 functions, since the
 /// handshake of a communicator, sennit's beside it and their end change the same map. Lock: mutex_, of the map; a
 /// CommState is changed by who makes a collective call on it, of which MPI allows one at a time, or under the lock of
@@ -186,10 +206,10 @@ class CommRegistry {
   CommRegistry(const Mpi& mpi, std::unique_ptr<comm::Group> group, Between between);
   static void keep_for_ever(std::shared_ptr<void> pending);
   std::unique_ptr<CommState> make(Handle comm);
-  /// What the cards say of the communicator; why calls are left to the real functions, if they are.
-  std::string look_at(std::span<const CommInfo> cards, CommState& one) const;
-  /// All ranks have given their cards.
-  void finish_handshake(CommState& one, std::vector<CommInfo> cards);
+  /// Returns why calls are left to the real functions, by what all ranks say; empty: they are not.
+  std::string look_at(std::span<const CommInfo> infos, CommState& one) const;
+  /// All ranks have given theirs; none: they could not be asked.
+  void finish_handshake(CommState& one, std::vector<CommInfo> infos);
   Status take(CommState& one, Result<std::unique_ptr<OneNode>> made);
   void say_unmatched(const CommState& one, const Status& status) const;
   void close(Handle comm, CommState& one, const Meanwhile& meanwhile);
@@ -200,7 +220,6 @@ class CommRegistry {
   bool all_come(Handle comm, const Meanwhile& meanwhile) const;
   /// Until what has begun on `comm` is done, or never will be: then kNeverDone. MPI's code.
   int finish(Handle comm, Handle request, const Meanwhile& meanwhile) const;
-  int take_slot();
   comm::Slot& slot_of(int world_rank, int slot) const {
     return group_->slots(world_rank).votes[static_cast<std::size_t>(slot)];
   }
@@ -221,8 +240,7 @@ class CommRegistry {
   std::atomic<std::uint64_t> state_{0};
   mutable std::shared_mutex mutex_;
   std::unordered_map<Handle, std::unique_ptr<CommState>> all_;
-  std::vector<int> free_slots_;
-  int next_slot_ = 0;
+  VoteSlots slots_;
   std::uint64_t met_ = 0;
   struct Members {
     std::vector<int> ranks;  // of MPI_COMM_WORLD

@@ -6,19 +6,19 @@
 #include <memory>
 #include <string_view>
 
-#include "shim/memories.h"
 #include "shim/mpi/call/call_names.h"
 #include "shim/mpi/comm/comm_registry.h"
 #include "shim/switches.h"
+#include "stage/pointer_cache.h"
 
 namespace sennit::shim::mpi {
 
 struct Job {
-  Job(const Mpi& of, const Switches& from, Memories& memory) : mpi(of), switches(from), memories(memory) {}
+  Job(const Mpi& of, const Switches& from, stage::PointerCache& memory) : mpi(of), switches(from), memories(memory) {}
 
   const Mpi& mpi;
   const Switches& switches;
-  Memories& memories;
+  stage::PointerCache& memories;
   int rank = 0;                                 ///< of MPI_COMM_WORLD
   std::unique_ptr<CommRegistry> communicators;  ///< null: before MPI_Init, or the job's ranks could not meet
   bool apart = false;                           ///< not all ranks have this drop-in

@@ -115,7 +115,7 @@ std::vector<int> PeerQuery::announcers() const {
 
 // ---- what is announced --------------------------------------------------------------------------------------------
 
-void PeerQuery::announce(int slot, std::optional<Announced> what) {
+void PeerQuery::announce(int slot, const std::optional<msg::Announced>& what) {
   const std::lock_guard lock(mutex_);
   if (what)
     announced_[slot] = *what;
@@ -123,7 +123,7 @@ void PeerQuery::announce(int slot, std::optional<Announced> what) {
     announced_.erase(slot);
 }
 
-std::optional<PeerQuery::Announced> PeerQuery::announced(int rank, int slot) {
+std::optional<msg::Announced> PeerQuery::announced(int rank, int slot) {
   std::unique_lock lock(mutex_);
   if (!told_.contains(rank)) return std::nullopt;
   const std::uint64_t question = ++asked_;
@@ -227,7 +227,7 @@ void PeerQuery::on_message(int from, std::uint64_t what, std::span<const std::ui
       break;
     case Asked::announced:
       if (const auto found = announced_.find(static_cast<int>(numbers[1])); found != announced_.end()) {
-        const Announced& one = found->second;
+        const msg::Announced& one = found->second;
         send_(from, question_word(Asked::announcing)
                         .number(numbers[0])
                         .number(one.number)
@@ -242,8 +242,8 @@ void PeerQuery::on_message(int from, std::uint64_t what, std::span<const std::ui
       break;
     case Asked::announcing:
       answers_[numbers[0]] =
-          Announced{numbers[1], numbers[2], numbers[3], static_cast<int>(static_cast<std::uint32_t>(numbers[4])),
-                    static_cast<int>(static_cast<std::uint32_t>(numbers[5]))};
+          msg::Announced{numbers[1], numbers[2], numbers[3], static_cast<int>(static_cast<std::uint32_t>(numbers[4])),
+                         static_cast<int>(static_cast<std::uint32_t>(numbers[5]))};
       break;
     case Asked::nothing: answers_[numbers[0]] = std::nullopt; break;
     case Asked::came:

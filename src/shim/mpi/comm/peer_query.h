@@ -1,9 +1,8 @@
 // What ranks of different nodes ask each other beside the program, in words between their processes (comm/agent.h).
 // A process's own thread answers, so nobody waits for a program that computes.
 //
-// - Do you look at all you receive? A long message to such a rank may go by pieces (pipeline.h). One that does not
-// yet
-//   says so when it does.
+// - Do you look at all you receive? A long message to such a rank may go by msg::Pipeline. One that does not yet says
+//   so when it does.
 // - What do you announce by so many bytes? Who probes finds the RTS, not what it says.
 // - Have you come to this collective call? Who has messages under way between nodes must see to them until those
 //   that they are for have come: a blocking call of the MPI would not.
@@ -26,6 +25,7 @@
 
 #include "base/status.h"
 #include "comm/wire.h"
+#include "msg/carrier.h"
 #include "shim/mpi/comm/collective_vote.h"
 
 namespace sennit::shim::mpi {
@@ -65,18 +65,11 @@ class PeerQuery {
   };
 
   // What is announced:
-  struct Announced {
-    std::uint64_t number = 0;   ///< of the sender's RTSs, from 1
-    std::uint64_t bytes = 0;    ///< of the message
-    std::uint64_t members = 0;  ///< as Envelope
-    int dest = -1, tag = 0;
-    bool operator==(const Announced&) const = default;
-  };
   /// What this process announces in this slot, from now on; none: nothing.
-  void announce(int slot, std::optional<Announced> what);
+  void announce(int slot, const std::optional<msg::Announced>& what);
   /// What `rank` announces in this slot now, which has to be one of announcers(). Waits for the answer; none, too,
   /// where it was lost.
-  std::optional<Announced> announced(int rank, int slot);
+  std::optional<msg::Announced> announced(int rank, int slot);
 
   // Who has come:
   /// This rank's vote of the communicator called `key` on all its ranks. It outlives this.
@@ -125,11 +118,11 @@ class PeerQuery {
   int silent_ = 0;
   std::set<int> told_, waiting_;  // that this process listens; to hear so
   std::map<int, Said> said_;      // by rank that was asked
-  std::map<int, Announced> announced_;
+  std::map<int, msg::Announced> announced_;
   std::uint64_t asked_ = 0;
-  std::map<std::uint64_t, std::optional<Announced>> answers_;  // by question
-  std::map<std::uint64_t, const CollectiveVote*> votes_;       // by key
-  std::map<std::pair<std::uint64_t, int>, Arrival> arrivals_;  // by key and rank
+  std::map<std::uint64_t, std::optional<msg::Announced>> answers_;  // by question
+  std::map<std::uint64_t, const CollectiveVote*> votes_;            // by key
+  std::map<std::pair<std::uint64_t, int>, Arrival> arrivals_;       // by key and rank
   /// How far another rank has come to calls that no vote counts, and up to where it was asked.
   struct Reached {
     std::uint64_t number = 0, asked = 0;

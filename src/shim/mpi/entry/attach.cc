@@ -9,8 +9,8 @@
 
 namespace sennit::shim::mpi {
 
-Memories*& memories_of_program() {
-  static constinit Memories* memories = nullptr;
+stage::PointerCache*& memories_of_program() {
+  static constinit stage::PointerCache* memories = nullptr;
   return memories;
 }
 
@@ -45,7 +45,7 @@ __attribute__((visibility("default"))) int sennit_attach_mpi(const sennit_front*
 }
 
 __attribute__((visibility("default"))) void* sennit_emulated_allocate(int device, size_t bytes) {
-  sennit::shim::Memories* const memories = sennit::shim::mpi::memories_of_program();
+  sennit::stage::PointerCache* const memories = sennit::shim::mpi::memories_of_program();
   return memories != nullptr ? memories->allocate_emulated(device, bytes) : nullptr;
 }
 
@@ -54,7 +54,7 @@ __attribute__((visibility("default"))) void sennit_emulated_free(void* data) {
 }
 
 __attribute__((visibility("default"))) int sennit_emulated_holder(const void* pointer) {
-  const sennit::shim::Memories* const memories = sennit::shim::mpi::memories_of_program();
+  const sennit::stage::PointerCache* const memories = sennit::shim::mpi::memories_of_program();
   return memories != nullptr ? memories->emulated_holder(pointer) : -1;
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "shim/front/front.h"
-#include "shim/memories.h"
+#include "stage/pointer_cache.h"
 
 namespace sennit::shim::mpi {
 
@@ -12,6 +12,6 @@ template <class Abi>
 int attach(const sennit_front& front);
 
 /// The memory that the program has, as the drop-in knows it; null before it is attached.
-Memories*& memories_of_program();
+stage::PointerCache*& memories_of_program();
 
 }  // namespace sennit::shim::mpi

@@ -63,7 +63,7 @@ int attach(const sennit_front& front) {
     std::fprintf(stderr, "sennit: the program runs without sennit: %s\n", switches.status().text().c_str());
     return 1;
   }
-  auto memories = Memories::open(switches->emulate);
+  auto memories = stage::PointerCache::open(switches->emulate);
   auto library = Library<Abi>::open(front.library);
   if (library == nullptr || !memories) {
     std::fprintf(stderr, "sennit: the program runs without sennit: its MPI lacks functions of MPI 3.0\n");

@@ -159,10 +159,10 @@ int send_by(const Call& call, const Frame& frame, const RealCall& real) {
   if (of.form == Form::persistent) return send_again_and_again<Abi>(call, real, request);
   // A send that is done at once may have a handle that stands for all such sends.
   void* const how = of.synchronous != kNoEntry ? own_function<Abi>(of.synchronous) : nullptr;
-  const auto call_card = [&](const void* card, int length, void* tail) {
-    return frame.send(how, card, length, to_handle(byte<Abi>()), tail);
+  const auto send_rts = [&](const void* rts, int length, void* tail) {
+    return frame.send(how, rts, length, to_handle(byte<Abi>()), tail);
   };
-  return send<Abi>(call, real, call_card, request);
+  return send<Abi>(call, real, send_rts, request);
 }
 
 /// Carries out a call that has to do with GPU memory.
@@ -234,7 +234,7 @@ int enter_unguarded(const Frame& frame) {
   const auto sending = of.kind == Kind::exchange
                            ? note<Abi>(frame.integer(first.count), frame.handle(first.type), frame.number(of.dest),
                                        frame.number(of.send_tag), frame.handle(of.comm), of.form)
-                           : LookAlikes::Sending();
+                           : msg::LookAlikes::Sending();
   if (is_left<Abi>(frame)) {
     if (of.blocks_all())
       if (const auto code = here.arrivals.vote_no(of.name, frame.handle(of.comm))) return *code;
@@ -284,7 +284,7 @@ template <class Abi>
 bool is_plain_host(const void* address, typename Abi::Datatype type) {
   const auto& process = Process<Abi>::instance();
   if (is_device<Abi>(address)) return false;
-  return !process.memories->awake() || process.library->is_predefined(to_handle(type));
+  return !process.memories->cuda_initialized() || process.library->is_predefined(to_handle(type));
 }
 
 /// The program's own function, called with the program's arguments.

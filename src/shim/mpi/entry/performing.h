@@ -4,8 +4,8 @@
 #include <functional>
 #include <new>
 
+#include "base/backoff.h"
 #include "shim/mpi/call/arrays.h"
-#include "shim/mpi/call/backoff.h"
 #include "shim/mpi/entry/process.h"
 
 namespace sennit::shim::mpi::wrappers {
@@ -236,7 +236,7 @@ int begin_partitioned(const Call& call, const RealCall& real, int partitions, ty
     one.blocks = 1;
     Shape shape;
     const auto span = span_of(call.mpi, one);
-    auto data = runs_of(call.mpi, one);
+    auto data = segments_of(call.mpi, one);
     if (!span || !data || call.mpi.shape(one.type, shape) != 0) return 0;
     const bool receives = call.parts[0].access != Access::in;
     open->partitions =
@@ -259,11 +259,11 @@ int begin_split(const Call& call, const RealCall& real, typename Abi::File file)
 }
 
 /// A send of an RTS in the place of the program's message.
-using CallCard = FunctionRef<int(const void* card, int length, void* tail)>;
+using SendRts = FunctionRef<int(const void* rts, int length, void* tail)>;
 
-/// Sends of GPU memory. `call_card`: the same send, of an RTS.
+/// Sends of GPU memory. `send_rts`: the same send, of an RTS.
 template <class Abi>
-int send(const Call& call, const RealCall& real, const CallCard& call_card, typename Abi::Request* request) {
+int send(const Call& call, const RealCall& real, const SendRts& send_rts, typename Abi::Request* request) {
   DropIn& here = drop_in<Abi>();
   try {
     const auto since = std::chrono::steady_clock::now();
@@ -275,7 +275,7 @@ int send(const Call& call, const RealCall& real, const CallCard& call_card, type
     const std::uint64_t bytes = outgoing->bytes();
     const std::string_view plan = outgoing->plan();
     make_none<Abi>(request);
-    const int sent = call_card(outgoing->sent(), outgoing->length(), request);
+    const int sent = send_rts(outgoing->sent(), outgoing->length(), request);
     if (sent != 0 || (request != nullptr && is_none<Abi>(*request))) return sent;
     if (request == nullptr) {
       const int code = here.progress.wait_for_receiver(*outgoing, call);

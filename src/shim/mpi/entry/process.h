@@ -17,9 +17,9 @@ namespace sennit::shim::mpi {
 template <class Abi>
 struct Process {
   const sennit_front* front = nullptr;
-  std::array<void*, kEntries> real{};     ///< as the front has them: every call asks for one
-  const Memories* memories = nullptr;     ///< the drop-in's
-  const Library<Abi>* library = nullptr;  ///< the drop-in's
+  std::array<void*, kEntries> real{};             ///< as the front has them: every call asks for one
+  const stage::PointerCache* memories = nullptr;  ///< the drop-in's
+  const Library<Abi>* library = nullptr;          ///< the drop-in's
   std::unique_ptr<WindowLibrary<Abi>> windows;
   std::unique_ptr<DropIn> drop_in;
   std::atomic<bool> started{false};  ///< between MPI_Init and MPI_Finalize

@@ -107,7 +107,7 @@ class RequestSet {
     return open == nullptr || drop_in<Abi>().progress.ready(handles_[static_cast<std::size_t>(index)], *open);
   }
   bool all_ready() const {
-    const CopyBatch set;
+    const msg::CopyBatch set;
     bool all = true;
     for (int i = 0; i < static_cast<int>(open_.size()); ++i) {
       all = ready(i) && all;
@@ -254,15 +254,15 @@ class RequestSet {
 
   /// The start of a persistent send that is over. MPI's code.
   int complete_sent(OpenRequest& open, Status& status) {
-    auto card = from_handle<Request>(open.card);
-    const int code = Wait<Abi>(&card, &status);
+    auto rts = from_handle<Request>(open.rts_request);
+    const int code = Wait<Abi>(&rts, &status);
     const std::lock_guard lock(open.mutex);
     open.sent.reset();
     open.active = false;
     return code;
   }
 
-  SmallCopyBatch* copies_of(const RequestTable::Shared& open) {
+  stage::SmallCopyBatch* copies_of(const RequestTable::Shared& open) {
     if (!gathers_ || open->staged == nullptr) return nullptr;
     if (!copies_) {
       copies_.emplace(open->staged->begin_copies());
@@ -320,7 +320,7 @@ class RequestSet {
   std::vector<bool> hidden_;
   std::vector<RequestTable::Claimed> claimed_;
   bool any_ = false, watched_ = false, gathers_ = false;
-  std::optional<SmallCopyBatch> copies_;
+  std::optional<stage::SmallCopyBatch> copies_;
   RequestTable::Shared brought_first_;  // of those that are brought together
   Request* const requests_;
   const bool no_statuses_;

@@ -104,7 +104,7 @@ int wait_for_each(std::string_view function, RequestSet<Abi>& set, typename Abi:
   return wait_until<Abi>(function, need_of(set), [&]() -> std::optional<int> {
     here.progress.make();
     const auto over = [&] {
-      const CopyBatch copies;
+      const msg::CopyBatch copies;
       return std::erase_if(left, [&](int i) {
         int flag = 0;
         int& code = codes[static_cast<std::size_t>(i)];
@@ -276,7 +276,7 @@ bool announce_again(const RequestTable::Shared& open) {
   const auto since = std::chrono::steady_clock::now();
   const Call& call = *open->sends;
   std::string_view why = "communicator freed";
-  std::unique_ptr<SendTransfer> outgoing;
+  std::unique_ptr<msg::SendTransfer> outgoing;
   RequestTable::Shared sent;
   try {
     sent = std::make_shared<OpenRequest>();
@@ -284,11 +284,11 @@ bool announce_again(const RequestTable::Shared& open) {
   } catch (const std::bad_alloc&) {
     why = "no memory";
   }
-  auto card = no_request<Abi>();
+  auto rts = no_request<Abi>();
   if (outgoing == nullptr ||
       Real<Abi>::of(&Issend<Abi>, Entry::Issend)(outgoing->sent(), outgoing->length(), byte<Abi>(), call.dest,
-                                                 call.tag, from_handle<typename Abi::Comm>(call.comm), &card) != 0 ||
-      is_none<Abi>(card)) {
+                                                 call.tag, from_handle<typename Abi::Comm>(call.comm), &rts) != 0 ||
+      is_none<Abi>(rts)) {
     if (open->staged != nullptr)
       here.staging.count(call, *open->staged, why, std::chrono::steady_clock::now() - since);
     return false;
@@ -298,8 +298,8 @@ bool announce_again(const RequestTable::Shared& open) {
   sent->outgoing = std::move(outgoing);
   sent->message = true;
   sent->function = call.function();
-  here.requests.add(to_handle(card), sent, call.comm);
-  here.requests.start(*open, std::move(sent), to_handle(card));
+  here.requests.add(to_handle(rts), sent, call.comm);
+  here.requests.start(*open, std::move(sent), to_handle(rts));
   here.progress.look_at_first_receives();
   here.progress.serve_first_sends();
   here.reporting.count(call, bytes, plan, since);
@@ -356,8 +356,8 @@ int Cancel(typename Abi::Request* request) {
   const auto open = table.none() ? nullptr : table.find(to_handle(*request));
   if (open == nullptr || open->sends == nullptr) return real(request);
   const std::lock_guard lock(open->mutex);
-  auto card = from_handle<typename Abi::Request>(open->card);
-  return open->sent != nullptr ? real(&card) : real(request);
+  auto rts = from_handle<typename Abi::Request>(open->rts_request);
+  return open->sent != nullptr ? real(&rts) : real(request);
 }
 
 template <class Abi>

@@ -87,7 +87,7 @@ bool touches(const Frame& frame) {
   const auto& process = Process<Abi>::instance();
   for (std::size_t i = 0; i < frame.of->buffers; ++i)
     if (is_device<Abi>(frame.pointer(frame.of->buffer[i].address))) return true;
-  if (!process.memories->awake()) return false;
+  if (!process.memories->cuda_initialized()) return false;
   for (std::size_t i = 0; i < frame.of->buffers; ++i)
     if (lies_elsewhere<Abi>(frame, i)) return true;
   return false;
@@ -98,13 +98,13 @@ template <class Abi>
 bool too_short(std::int64_t count, Handle type) {
   if (count <= 0) return true;
   const auto size = Process<Abi>::instance().library->size(type);
-  return !size || count * *size < static_cast<std::int64_t>(kLeastLookedAt);  // what has no size the MPI refuses
+  return !size || count * *size < static_cast<std::int64_t>(msg::kLeastLookedAt);  // what has no size the MPI refuses
 }
 
 /// Notes a send before it begins: see Transports::note().
 template <class Abi>
-LookAlikes::Sending note(std::int64_t count, Handle type, int dest, int tag, Handle comm, Form form) {
-  if (count <= 0 || count > static_cast<std::int64_t>(kLongestRts)) return {};
+msg::LookAlikes::Sending note(std::int64_t count, Handle type, int dest, int tag, Handle comm, Form form) {
+  if (count <= 0 || count > static_cast<std::int64_t>(msg::kLongestRts)) return {};
   if (!drop_in<Abi>().transports.may_announce()) return {};
   const auto size = Process<Abi>::instance().library->size(type);
   if (!size) return {};

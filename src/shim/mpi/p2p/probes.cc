@@ -16,20 +16,20 @@ Handle Probes::comm_of(Handle message) {
 
 std::optional<std::int64_t> Probes::announced(const CommRegistry::Peer& from, int tag, std::int64_t bytes,
                                               bool taken) {
-  const auto ask = [&](auto& way) -> std::optional<std::int64_t> {
+  const auto ask = [&](auto& transport) -> std::optional<std::int64_t> {
     const auto length = static_cast<std::uint64_t>(bytes);
-    const auto announced = way.announced(from.world_rank, tag, from.members, length, taken);
+    const auto announced = transport.announced(from.world_rank, tag, from.members, length, taken);
     return announced ? std::optional(static_cast<std::int64_t>(*announced)) : std::nullopt;
   };
   if (from.world_rank < 0 || from.world_rank == job_.rank) return std::nullopt;
   if (job_.communicators->group().same_node(from.world_rank)) return ask(*transports_.live_messages());
-  Pipeline* const pieces = transports_.pieces();
-  return pieces != nullptr ? ask(*pieces) : std::nullopt;
+  msg::Pipeline* const pipeline = transports_.pipeline();
+  return pipeline != nullptr ? ask(*pipeline) : std::nullopt;
 }
 
 std::optional<std::int64_t> Probes::length(Handle comm, int source, int tag, std::int64_t bytes, bool taken) {
   if (transports_.live_messages() == nullptr || job_.communicators == nullptr ||
-      !Rts::step_of(static_cast<std::uint64_t>(bytes)))
+      !msg::Rts::step_of(static_cast<std::uint64_t>(bytes)))
     return bytes;
   const auto from = job_.communicators->peer(comm, source);
   if (!announced(from, tag, bytes, false)) return bytes;

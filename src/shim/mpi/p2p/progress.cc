@@ -3,15 +3,15 @@
 #include <algorithm>
 #include <utility>
 
-#include "shim/mpi/call/backoff.h"
+#include "base/backoff.h"
 
 namespace sennit::shim::mpi {
 
 void Progress::make_of_busy() {
-  if (Messages* const messages = transports_.live_messages()) messages->begin_pass();
+  if (msg::Messages* const messages = transports_.live_messages()) messages->begin_pass();
   (void)queue_.progress(Mover::program);
   {
-    const CopyBatch batch;
+    const msg::CopyBatch batch;
     for (const auto& [request, open] : requests_.moving()) (void)ready(request, *open, Program::goes_on);
   }
   complete_orphans(Program::goes_on);
@@ -42,7 +42,7 @@ bool Progress::ready_send(Handle request, OpenRequest& open, Program program) {
   if (!taken.ok()) open.lost = taken.status();
   if (taken.ok() && *taken) explain(open.function, *open.outgoing);
   if (taken.ok() && *taken && open.outgoing->is_buffered()) {
-    // The real one ends when its card is received, or was cancelled.
+    // The real one ends when its RTS is received, or was cancelled.
     const bool ended = job_.mpi.look_at(request, false, done, received) == 0 && done;
     open.let_go = open.finished = !ended;
   }
@@ -84,7 +84,7 @@ bool Progress::ready_receive(Handle request, OpenRequest& open, Program program)
 bool Progress::is_sent(OpenRequest& open, Program program) {
   const std::lock_guard lock(open.mutex);
   if (open.sent == nullptr) return true;  // the real library's alone
-  open.finished = ready(open.card, *open.sent, program);
+  open.finished = ready(open.rts_request, *open.sent, program);
   return open.finished;
 }
 
@@ -104,7 +104,7 @@ void Progress::serve_first_sends() {
   constexpr std::size_t kMany = 4;
   constexpr std::uint64_t kLong = 1 << 20;
   const auto wished = requests_.with_rtr(kMany, kLong);
-  const CopyBatch batch;
+  const msg::CopyBatch batch;
   for (const auto& [request, open] : wished) (void)ready(request, *open, Program::goes_on);
 }
 
@@ -159,7 +159,7 @@ bool Progress::complete_orphan(Handle request, OpenRequest& open) {
   return true;
 }
 
-int Progress::wait_for_receiver(SendTransfer& outgoing, const Call& call) {
+int Progress::wait_for_receiver(msg::SendTransfer& outgoing, const Call& call) {
   for (Backoff backoff;; backoff.wait()) {
     outgoing.is_waited_for();
     const auto taken = outgoing.test();
@@ -174,7 +174,7 @@ int Progress::wait_for_receiver(SendTransfer& outgoing, const Call& call) {
   }
 }
 
-void Progress::explain(Function function, const SendTransfer& outgoing) {
+void Progress::explain(Function function, const msg::SendTransfer& outgoing) {
   if (reporting_.explains()) reporting_.explain_way(function, outgoing.bytes(), outgoing.how());
 }
 

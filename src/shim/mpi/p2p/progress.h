@@ -43,7 +43,7 @@ class Progress {
   /// Looks at the receives that were posted first: what has come is fetched while a program posts more requests, at
   /// microseconds each, before it waits.
   void look_at_first_receives();
-  /// Begins what receivers wish of the program's first sends, where it is worth a pause between two of them.
+  /// Accepts RTRs of the program's first sends, where it is worth a pause between two of them.
   void serve_first_sends();
   /// Brings what a request has received to its GPU before the request is completed, if it has come: whoever waits for
   /// several need not have each copied when all are there.
@@ -52,7 +52,7 @@ class Progress {
   void complete_orphans(Program program);
 
   /// Waits until the receiver has a message. Returns MPI's code.
-  int wait_for_receiver(SendTransfer& outgoing, const Call& call);
+  int wait_for_receiver(msg::SendTransfer& outgoing, const Call& call);
   /// Waits until buffered messages are sent, where requests move and the MPI can tell.
   void flush_buffered();
   /// Returns what the program is told in function `what` where a wait for a request, or for a rank of MPI_COMM_WORLD,
@@ -75,7 +75,7 @@ class Progress {
   bool complete_orphan(Handle request, OpenRequest& open);
   /// Returns ok while whoever a request waits for lives, as far as the MPI would not say so.
   Status check(OpenRequest& open) const;
-  void explain(Function function, const SendTransfer& outgoing);
+  void explain(Function function, const msg::SendTransfer& outgoing);
 
   Job& job_;
   Reporting& reporting_;

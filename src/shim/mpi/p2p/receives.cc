@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstring>
-#include <type_traits>
 #include <utility>
 
 namespace sennit::shim::mpi {
@@ -10,11 +9,12 @@ namespace sennit::shim::mpi {
 bool Receives::begin_to_watch(bool request) {
   if (is_watching()) return true;
   if (job_.communicators == nullptr) return false;
-  if (!job_.memories.awake() || unseen_.load(std::memory_order_relaxed) || transports_.messages() == nullptr) {
+  if (!job_.memories.cuda_initialized() || unseen_.load(std::memory_order_relaxed) ||
+      transports_.messages() == nullptr) {
     if (request) unseen_.store(true, std::memory_order_relaxed);
     return false;
   }
-  (void)transports_.pieces();  // what is looked at may be a card
+  (void)transports_.pipeline();  // what is looked at may be its RTS
   job_.communicators->listen();
   watching_.store(true, std::memory_order_release);
   return true;
@@ -28,14 +28,14 @@ std::unique_ptr<Receive> Receives::watch(const Call& call, const StagedBuffers& 
       job_.mpi.shape(part.elements.type, shape) != 0)
     return nullptr;
   const std::int64_t capacity = part.count() * shape.size;
-  if (capacity < static_cast<std::int64_t>(kLeastLookedAt)) return nullptr;
+  if (capacity < static_cast<std::int64_t>(msg::kLeastLookedAt)) return nullptr;
   auto receive = std::make_unique<Receive>();
   receive->function = call.function();
   if (reporting_.explains()) receive->detail = staged.how();
   receive->landed = staged.memory()[index];
   receive->goes_on = staged.scattered(index) && staged.memory().types[index] != kNoHandle;
   receive->buffer = receive->goes_on ? receive->landed : const_cast<void*>(part.address);
-  receive->held = receive->goes_on ? Held{} : staged.held(index);
+  receive->held = receive->goes_on ? stage::MemInfo{} : staged.held(index);
   receive->capacity = capacity;
   receive->source = call.source;
   receive->tag = call.tag;
@@ -56,58 +56,55 @@ void Receives::look(Receive& receive, std::int64_t bytes, Program program) {
 }
 
 void Receives::fetch_announced(Receive& receive, std::int64_t bytes, Program program) {
-  if (bytes < static_cast<std::int64_t>(kLeastLookedAt) || bytes > static_cast<std::int64_t>(kLongestRts)) return;
+  if (bytes < static_cast<std::int64_t>(msg::kLeastLookedAt) || bytes > static_cast<std::int64_t>(msg::kLongestRts))
+    return;
   const void* came = receive.landed;
-  std::array<std::byte, kLongestRts> packed;
+  std::array<std::byte, msg::kLongestRts> packed;
   if (receive.type != kNoHandle) {
     // Of an element that is large nothing is packed but what may be an RTS.
-    const auto rows = job_.mpi.rows(receive.type);
+    const auto rows = job_.mpi.strided(receive.type);
     if (rows && rows->data() >= bytes)
-      path::gather(*rows, static_cast<const std::byte*>(receive.landed), bytes, packed.data());
+      stage::gather(*rows, static_cast<const std::byte*>(receive.landed), bytes, packed.data());
     else if (const int code = job_.mpi.pack(receive.landed, receive.type, bytes, packed.data()); code != 0)
       receive.error = code;
     if (receive.error != 0) return;
     came = packed.data();
   }
   const auto length = static_cast<std::uint64_t>(bytes);
-  Messages* const messages = transports_.live_messages();
-  Pipeline* const pieces = transports_.live_pieces();
-  if (messages->is_rts(came, length))
-    fetch<Rts>(receive, *messages, came, program);
-  else if (pieces != nullptr && pieces->is_card(came, length))
-    fetch<Pipeline::Card>(receive, *pieces, came, program);
+  msg::Messages* const messages = transports_.live_messages();
+  msg::Pipeline* const pipeline = transports_.live_pipeline();
+  const bool matched = !receive.source;
+  if (messages->is_rts(came, length)) {
+    msg::Rts rts{};  // what came may be where the message goes
+    std::memcpy(&rts, came, sizeof rts);
+    const auto to = target(receive, rts.bytes);
+    if (!to) return messages->refuse(rts, matched);
+    // Several are copied by one kernel of their sender's, which takes hardly longer for them than for one.
+    const bool at_once = program == Program::waits && receive.held.sync_memops && to->device >= 0 &&
+                         rts.bytes <= msg::kMostKernelGet && !requests_.any_pending_receive();
+    receive.incoming = messages->fetch(rts, matched, to->data, to->device, at_once);
+  } else if (pipeline != nullptr && pipeline->is_rts(came, length)) {
+    msg::Pipeline::Rts rts{};
+    std::memcpy(&rts, came, sizeof rts);
+    const auto to = target(receive, rts.bytes);
+    if (!to) return pipeline->refuse(rts);
+    receive.incoming = pipeline->fetch(rts, to->data, to->device);
+  }
 }
 
-template <class Card, class Way>
-void Receives::fetch(Receive& receive, Way& way, const void* came, Program program) {
-  Card card{};  // what came may be where the message goes
-  std::memcpy(&card, came, sizeof card);
-  const bool matched = !receive.source;
-  if (card.bytes > static_cast<std::uint64_t>(receive.capacity)) {
-    way.refuse(card, matched);
+std::optional<Receives::Target> Receives::target(Receive& receive, std::uint64_t bytes) {
+  if (bytes > static_cast<std::uint64_t>(receive.capacity)) {
     receive.error = job_.mpi.err_truncate();
-    return;
+    return std::nullopt;
   }
-  void* to = receive.buffer;
-  int device = receive.held.device;
-  if (receive.type != kNoHandle) {
-    auto room = staging_.host()->acquire(card.bytes);
-    if (!room) {
-      way.refuse(card, matched);
-      receive.error = job_.mpi.err_no_memory();
-      return;
-    }
-    receive.packed = std::move(*room);
-    to = receive.packed.data();
-    device = -1;
+  if (receive.type == kNoHandle) return Target{receive.buffer, receive.held.device};
+  auto room = staging_.host()->acquire(bytes);
+  if (!room) {
+    receive.error = job_.mpi.err_no_memory();
+    return std::nullopt;
   }
-  if constexpr (std::is_same_v<Way, Messages>) {
-    // Several are copied by one kernel of their sender's, which takes hardly longer for them than for one.
-    if (program == Program::waits && receive.held.settled && device >= 0 && !requests_.any_pending_receive())
-      receive.incoming = way.kernel_get(card, matched, to, device);
-    if (receive.incoming != nullptr) return;
-  }
-  receive.incoming = way.fetch(card, matched, to, device);
+  receive.packed = std::move(*room);
+  return Target{receive.packed.data(), -1};
 }
 
 bool Receives::arrived(Receive& receive, Handle comm) {
@@ -125,7 +122,7 @@ bool Receives::arrived(Receive& receive, Handle comm) {
 }
 
 int Receives::complete(Receive& receive, Handle comm, StagedBuffers* staged, std::int64_t& bytes,
-                       SmallCopyBatch* copies) {
+                       stage::SmallCopyBatch* copies) {
   if (receive.error != 0) {
     if (staged != nullptr) staged->mark_written(staged->bytes());
     return job_.mpi.fail(comm, receive.error);
@@ -140,7 +137,7 @@ int Receives::complete(Receive& receive, Handle comm, StagedBuffers* staged, std
     return given.ok() ? 0 : reporting_.fail("receiving a message", comm, given);
   }
   if (receive.type == kNoHandle) {
-    if (staged != nullptr) staged->mark_written(kLongestRts);
+    if (staged != nullptr) staged->mark_written(msg::kLongestRts);
     return 0;
   }
   if (const int code = job_.mpi.unpack(receive.packed.data(), bytes, receive.landed, receive.type); code != 0)

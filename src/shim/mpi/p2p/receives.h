@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "shim/mpi/comm/job.h"
@@ -35,7 +36,7 @@ class Receives {
   bool ignores(bool request) const {
     if (is_watching()) return false;
     return job_.communicators == nullptr || unseen_.load(std::memory_order_relaxed) ||
-           (!request && !job_.memories.awake());
+           (!request && !job_.memories.cuda_initialized());
   }
   /// Says why a receive is staged that nothing is looked at for.
   std::string_view why_not_watched() const {
@@ -52,7 +53,7 @@ class Receives {
   /// A receive is over: tells of it. `staged`: may be null. `bytes`: what the status says, and is to say.
   /// `copies`: see StagedBuffers::copy_out.
   int complete(Receive& receive, Handle comm, StagedBuffers* staged, std::int64_t& bytes,
-               SmallCopyBatch* copies = nullptr);
+               stage::SmallCopyBatch* copies = nullptr);
 
   /// Watches no more, at MPI's end.
   void finish() { watching_.store(false, std::memory_order_release); }
@@ -61,9 +62,13 @@ class Receives {
   static constexpr std::string_view kFromHost = "small, or from host memory";
 
   void fetch_announced(Receive& receive, std::int64_t bytes, Program program);
-  /// Begins to bring what a card of Messages or Pieces tells of to where it belongs; it is what the receive got.
-  template <class Card, class Way>
-  void fetch(Receive& receive, Way& way, const void* came, Program program);
+  /// Where a message goes.
+  struct Target {
+    void* data;
+    int device;  // -1: host memory
+  };
+  /// Returns where a message of so many bytes goes; none: it cannot, and the receive has an error.
+  std::optional<Target> target(Receive& receive, std::uint64_t bytes);
 
   Job& job_;
   Reporting& reporting_;

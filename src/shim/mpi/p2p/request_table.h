@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
+#include "msg/transfer.h"
 #include "shim/mpi/abi/handle.h"
 #include "shim/mpi/comm/pending_call.h"
-#include "shim/mpi/p2p/transfer.h"
 #include "shim/mpi/staging/partitions.h"
 #include "shim/mpi/staging/staged_buffers.h"
 
@@ -29,17 +29,17 @@ struct Receive {
   std::string detail;  ///< of its staging, where somebody wants it explained: StagedBuffers::how()
   void* landed = nullptr;
   void* buffer = nullptr;
-  Held held;                               ///< whose memory that is
-  std::int64_t capacity = 0;               ///< bytes of data
-  std::optional<int> source;               ///< from whom MPI looks for what matches; none: it has been matched before
-  int tag = 0;                             ///< with which tag
-  Handle type = kNoHandle;                 ///< kNoHandle: data without gaps
-  std::shared_ptr<void> type_keeper;       ///< the program may free its own while the receive is open
-  std::atomic<bool> looked{false};         ///< what came has been looked at
-  std::unique_ptr<RecvTransfer> incoming;  ///< null: it was no RTS
-  device::Memory packed;                   ///< of a type with gaps
-  bool goes_on = false;                    ///< it belongs where `staged` brings it: to several allocations
-  int error = 0;                           ///< MPI's code
+  stage::MemInfo held;                ///< whose memory that is
+  std::int64_t capacity = 0;          ///< bytes of data
+  std::optional<int> source;          ///< from whom MPI looks for what matches; none: it has been matched before
+  int tag = 0;                        ///< with which tag
+  Handle type = kNoHandle;            ///< kNoHandle: data without gaps
+  std::shared_ptr<void> type_keeper;  ///< the program may free its own while the receive is open
+  std::atomic<bool> looked{false};    ///< what came has been looked at
+  std::unique_ptr<msg::RecvTransfer> incoming;  ///< null: it was no RTS
+  device::Memory packed;                        ///< of a type with gaps
+  bool goes_on = false;                         ///< it belongs where `staged` brings it: to several allocations
+  int error = 0;                                ///< MPI's code
 };
 
 /// A communicator that requests were made in, which they may outlive: kNoHandle once the program has freed it, since
@@ -62,13 +62,13 @@ struct OpenRequest {
 
   std::mutex mutex;      // of what follows
   bool claimed = false;  ///< the real function is starting it or may end it: nobody else looks at it
-  std::unique_ptr<SendTransfer> outgoing;
+  std::unique_ptr<msg::SendTransfer> outgoing;
   Status lost;  // why the receiver cannot have it
   std::unique_ptr<Receive> receive;
   std::shared_ptr<PendingCall> pending;             ///< a collective call, for which the request is a placeholder,
   std::unique_ptr<PersistentCall> persistent_call;  ///< a persistent one, of which `pending` is the latest start
   std::shared_ptr<OpenRequest> sent;                ///< of such a start that is announced: a send of its own,
-  Handle card = kNoHandle;                          ///< whose request this is
+  Handle rts_request = kNoHandle;                   ///< whose request this is
   bool gone = false;                   ///< a persistent one that the real library has freed, since it failed
   bool told = false;                   ///< whose end the real library has been told
   bool let_go = false;                 ///< a send that is over though the real library's is not
@@ -111,7 +111,7 @@ class RequestTable {
       }
       if (open->receive != nullptr && !open->persistent) {
         if (pending_receives_.size() > 2 * all_.size() + kVainLooks) std::erase_if(pending_receives_, is_not_awaited);
-        const bool is_long = open->receive->capacity > static_cast<std::int64_t>(kMostTogether);
+        const bool is_long = open->receive->capacity > static_cast<std::int64_t>(msg::kMostTogether);
         pending_receives_.push_back({request, open, 0, is_long ? kVainLooksAtLong : kVainLooks});
       }
       if (open->outgoing != nullptr && !open->persistent) {
@@ -151,11 +151,11 @@ class RequestTable {
     }
     if (open.moves()) ++moving_;
   }
-  /// A persistent send is started by another one, which has been added as `card`.
-  void start(OpenRequest& open, Shared sent, Handle card) {
+  /// A persistent send is started by another one, which has been added as `rts_request`.
+  void start(OpenRequest& open, Shared sent, Handle rts_request) {
     const std::lock_guard lock(open.mutex);
     open.sent = std::move(sent);
-    open.card = card;
+    open.rts_request = rts_request;
     open.active = true;
     open.finished = false;
   }
@@ -242,7 +242,7 @@ class RequestTable {
     ++pending_receives_.front().looks;
     return {pending_receives_.front().request, pending_receives_.front().open.lock()};
   }
-  /// Whether there is a receive for first_awaited(), were it the only one.
+  /// Whether there is a receive for first_pending_receive(), were it the only one.
   bool any_pending_receive() {
     const std::unique_lock lock(mutex_);
     drop_what_is_not_awaited();
@@ -311,7 +311,7 @@ class RequestTable {
     const auto open = one.open.lock();
     return open == nullptr || !open->active;
   }
-  static bool is_long(const OpenRequest& send) { return send.outgoing->bytes() > kMostTogether; }
+  static bool is_long(const OpenRequest& send) { return send.outgoing->bytes() > msg::kMostTogether; }
   static bool is_claimed(const OpenRequest& send) { return is_long(send) && send.outgoing->is_claimed(); }
   /// Or need not be.
   static bool is_heard(const Awaited& one) {

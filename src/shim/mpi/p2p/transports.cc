@@ -10,40 +10,54 @@ constexpr std::chrono::milliseconds kAnswering(100);
 
 }  // namespace
 
-IpcCache* Transports::ipc_cache() {
-  Gpus* const gpus = staging_.gpus();
+msg::IpcCache* Transports::ipc_cache() {
+  stage::Gpus* const gpus = staging_.gpus();
   if (gpus == nullptr || job_.communicators == nullptr) return nullptr;
   const std::lock_guard lock(mutex_);
-  if (ipc_cache_ == nullptr) ipc_cache_ = std::make_unique<IpcCache>(job_.communicators->group(), gpus->executor());
+  if (ipc_cache_ == nullptr)
+    ipc_cache_ = std::make_unique<msg::IpcCache>(job_.communicators->group(), gpus->executor());
   return ipc_cache_.get();
 }
 
-Messages* Transports::messages() {
-  IpcCache* const lent = ipc_cache();
-  if (lent == nullptr) return nullptr;
-  Gpus& gpus = *staging_.made_gpus();
+msg::Messages* Transports::messages() {
+  msg::IpcCache* const exported = ipc_cache();
+  if (exported == nullptr) return nullptr;
   const std::lock_guard lock(mutex_);
   if (messages_ == nullptr) {
-    messages_ =
-        std::make_unique<Messages>(job_.communicators->group(), job_.communicators->job(), gpus, *lent, look_alikes_,
-                                   [memories = &job_.memories] { return memories->executor_for_communicator(); });
+    messages_ = std::make_unique<msg::Messages>(
+        job_.communicators->group(), job_.communicators->job(), *staging_.made_gpus(), *exported, look_alikes_,
+        [memories = &job_.memories] { return memories->executor_for_communicator(); });
     live_messages_.store(messages_.get(), std::memory_order_release);
   }
   return messages_.get();
 }
 
-Pipeline* Transports::pieces() {
+msg::Pipeline* Transports::pipeline() {
   if (job_.communicators == nullptr || job_.communicators->beside() == kNoHandle) return nullptr;
-  Gpus* const gpus = staging_.gpus();
+  stage::Gpus* const gpus = staging_.gpus();
   if (gpus == nullptr) return nullptr;
   const std::lock_guard lock(mutex_);
-  if (pieces_ == nullptr)
-    pieces_ = std::make_unique<Pipeline>(job_.mpi, job_.communicators->beside(), job_.rank, job_.communicators->job(),
-                                         job_.communicators->peer_query(), *gpus, *staging_.host(), look_alikes_);
-  return pieces_.get();
+  if (pipeline_ == nullptr) {
+    CommRegistry& all = *job_.communicators;
+    carrier_ = std::make_unique<MpiCarrier>(job_.mpi, all.beside(), all.peer_query());
+    pipeline_ =
+        std::make_unique<msg::Pipeline>(*carrier_, job_.rank, all.job(), *gpus, *staging_.host(), look_alikes_);
+  }
+  return pipeline_.get();
 }
 
-std::unique_ptr<SendTransfer> Transports::announce(const Call& call, std::string_view& why) {
+msg::Facts Transports::facts_of(std::uint64_t bytes, int world_rank) {
+  CommRegistry& all = *job_.communicators;
+  msg::Facts facts{.bytes = bytes, .same_node = all.group().same_node(world_rank)};
+  const auto is_staged = [&] { return msg::select(facts).protocol == msg::Protocol::staged; };
+  if (is_staged()) return facts;
+  if (!facts.same_node) facts.may_pipeline = job_.switches.between != Between::staged && pipeline() != nullptr;
+  if (is_staged()) return facts;
+  facts.listens = facts.same_node ? all.listens(world_rank) : all.peer_query().listens(world_rank, kAnswering);
+  return facts;
+}
+
+std::unique_ptr<msg::SendTransfer> Transports::announce(const Call& call, std::string_view& why) {
   const Part& part = call.parts[0];
   const auto uniform = part.elements.type == kNoHandle ? std::nullopt : job_.mpi.uniform(part.elements.type);
   why = "derived type with gaps";
@@ -51,7 +65,7 @@ std::unique_ptr<SendTransfer> Transports::announce(const Call& call, std::string
   const std::uint64_t bytes = static_cast<std::uint64_t>(part.count()) * static_cast<std::uint64_t>(uniform->count) *
                               bytes_of(uniform->meaning);
   why = "small";
-  if (part.count() < 0 || bytes < kLeastAnnounced) return nullptr;
+  if (part.count() < 0 || bytes < msg::kLeastAnnounced) return nullptr;
   why = "a tag that MPI refuses";  // which MPICH need not say of an RTS either, and its receiver never comes
   if (call.tag < 0 || call.tag > job_.mpi.largest_tag()) return nullptr;
   why = "SENNIT_OPS";
@@ -60,28 +74,20 @@ std::unique_ptr<SendTransfer> Transports::announce(const Call& call, std::string
   const auto to =
       job_.communicators != nullptr ? job_.communicators->peer(call.comm, call.dest) : CommRegistry::Peer();
   if (to.world_rank < 0 || to.world_rank == job_.rank) return nullptr;
-  const Envelope envelope{to.world_rank, call.tag, call.comm, to.members};
-  if (!job_.communicators->group().same_node(to.world_rank))
-    return announce_elsewhere(part.address, bytes, envelope, why);
-  why = "to a process that uses no GPU yet";
-  if (!job_.communicators->listens(to.world_rank)) return nullptr;
-  why = "memory that cannot be shared, or too many on their way";
-  Messages* const here = messages();
+  const msg::Facts facts = facts_of(bytes, to.world_rank);
+  const auto selected = msg::select(facts);
+  why = selected.reason;
+  if (selected.protocol == msg::Protocol::staged) return nullptr;
+  const stage::MemInfo held = job_.memories.info_of(part.address);
+  const msg::Envelope envelope{to.world_rank, call.tag, call.comm, to.members};
+  if (!facts.same_node) {
+    why = "too many on their way";
+    return pipeline()->announce(part.address, bytes, held.device, envelope);
+  }
+  why = msg::select({.bytes = bytes, .shareable = false}).reason;
+  msg::Messages* const here = messages();
   if (here == nullptr) return nullptr;
-  const bool synchronous = call.family == Family::Ssend;
-  return here->announce(part.address, bytes, envelope, job_.memories.held_again(part.address).settled, synchronous);
-}
-
-std::unique_ptr<SendTransfer> Transports::announce_elsewhere(const void* data, std::uint64_t bytes,
-                                                             const Envelope& to, std::string_view& why) {
-  why = "to another node, and short";
-  if (bytes < Pipeline::kLeast) return nullptr;
-  why = "to another node";
-  if (job_.switches.between == Between::staged || pieces() == nullptr) return nullptr;
-  why = "to a process of another node that uses no GPU yet";
-  if (!job_.communicators->peer_query().listens(to.dest, kAnswering)) return nullptr;
-  why = "too many on their way";
-  return pieces_->announce(data, bytes, job_.memories.held_again(data).device, to);
+  return here->announce(part.address, bytes, envelope, held.sync_memops, call.family == Family::Ssend);
 }
 
 void Transports::finish() {

@@ -43,11 +43,11 @@ std::vector<Changed> merge(std::span<std::byte> mine, std::span<std::byte> their
   return all;
 }
 
-Result<std::unique_ptr<PublicCopy>> PublicCopy::make(Gpus& gpus, PinnedPool& host, std::byte* gpu,
+Result<std::unique_ptr<PublicCopy>> PublicCopy::make(stage::Gpus& gpus, stage::PinnedPool& host, std::byte* gpu,
                                                      std::uint64_t bytes, int device) {
   std::unique_ptr<PublicCopy> made(new PublicCopy(gpus, host, gpu, bytes, device));
   for (device::Memory* const memory : {&made->public_, &made->before_, &made->image_}) {
-    auto taken = host.acquire(bytes, PinnedPool::Use::certain);
+    auto taken = host.acquire(bytes, stage::PinnedPool::Use::certain);
     if (!taken) return taken.status();
     *memory = std::move(*taken);
   }

@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "shim/mpi/staging/gpus.h"
-#include "shim/mpi/staging/pinned_pool.h"
+#include "stage/gpus.h"
+#include "stage/pinned_pool.h"
 
 namespace sennit::shim::mpi {
 
@@ -27,8 +27,8 @@ class PublicCopy {
  public:
   /// Of `bytes` bytes at `gpu`, which it begins with. Errors: out_of_memory, those of a copy. `gpus` and `host`
   /// outlive it.
-  static Result<std::unique_ptr<PublicCopy>> make(Gpus& gpus, PinnedPool& host, std::byte* gpu, std::uint64_t bytes,
-                                                  int device);
+  static Result<std::unique_ptr<PublicCopy>> make(stage::Gpus& gpus, stage::PinnedPool& host, std::byte* gpu,
+                                                  std::uint64_t bytes, int device);
   ~PublicCopy();
   PublicCopy(const PublicCopy&) = delete;
   PublicCopy& operator=(const PublicCopy&) = delete;
@@ -39,11 +39,11 @@ class PublicCopy {
   Status settle();
 
  private:
-  PublicCopy(Gpus& gpus, PinnedPool& host, std::byte* gpu, std::uint64_t bytes, int device)
+  PublicCopy(stage::Gpus& gpus, stage::PinnedPool& host, std::byte* gpu, std::uint64_t bytes, int device)
       : gpus_(gpus), host_(host), gpu_(gpu), bytes_(bytes), device_(device) {}
 
-  Gpus& gpus_;
-  PinnedPool& host_;
+  stage::Gpus& gpus_;
+  stage::PinnedPool& host_;
   std::byte* const gpu_;
   const std::uint64_t bytes_;
   const int device_;

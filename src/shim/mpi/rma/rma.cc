@@ -10,8 +10,8 @@ namespace sennit::shim::mpi {
 
 Windows& Rma::make_windows(const WindowMpi& of) {
   if (Windows* const made = live_windows_.load(std::memory_order_acquire)) return *made;
-  IpcCache* const lent = transports_.ipc_cache();
-  Gpus* const here = staging_.gpus();
+  msg::IpcCache* const lent = transports_.ipc_cache();
+  stage::Gpus* const here = staging_.gpus();
   const std::lock_guard lock(mutex_);
   if (windows_ == nullptr) {
     CommRegistry* const all = job_.communicators.get();
@@ -22,7 +22,7 @@ Windows& Rma::make_windows(const WindowMpi& of) {
         staging_.host(),
         all != nullptr ? &all->group() : nullptr,
         lent,
-        [this](const void* at) { return job_.memories.held_again(at).device; },
+        [this](const void* at) { return job_.memories.info_of(at).device; },
         [this](Handle comm, int rank) {
           return job_.communicators != nullptr ? job_.communicators->world_rank(comm, rank) : -1;
         },

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "base/backoff.h"
 #include "comm/group.h"
-#include "shim/mpi/call/backoff.h"
 
 namespace sennit::shim::mpi {
 

@@ -107,7 +107,7 @@ Windows::Outcome Windows::staged(Call& call, const Remote& remote, const RealCal
   if (remote.rank < 0 || tools_.gpus == nullptr) return {real(own_memory(call), request)};
 
   auto staged = std::make_shared<StagedBuffers>(*tools_.gpus, *tools_.host);
-  if (auto status = staged->make(call, [&](const void* at) { return Held{tools_.holder(at)}; }); !status)
+  if (auto status = staged->make(call, [&](const void* at) { return stage::MemInfo{tools_.holder(at)}; }); !status)
     return {tools_.windows.fail(remote.window, tools_.mpi.err_no_memory()), 0, {}, status};
   if (staged->bytes() == 0) return {real(own_memory(call), request)};
   const std::string_view how =
@@ -215,7 +215,7 @@ Result<std::string_view> Windows::put_or_get(const Call& call, bool put, Window&
   StagedBuffers pieces(*tools_.gpus, *tools_.host);
   if (!here->dense()) {
     // The data alone, if it lies in several allocations.
-    const auto holder = [&](const void* pointer) { return Held{tools_.holder(pointer)}; };
+    const auto holder = [&](const void* pointer) { return stage::MemInfo{tools_.holder(pointer)}; };
     if (auto status = pieces.make(call, holder); !status) return status;
     if (pieces.scattered(0) && pieces.memory().types[0] != kNoHandle) {
       auto* const data = static_cast<std::byte*>(pieces.memory()[0]);

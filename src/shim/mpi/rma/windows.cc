@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "base/backoff.h"
 #include "base/log.h"
 #include "coll/reduce_rows.h"
-#include "shim/mpi/call/backoff.h"
 
 namespace sennit::shim::mpi {
 
@@ -25,7 +25,7 @@ struct Windows::Card {
   std::uint32_t gpu, wrong;
   std::int64_t unit;
   std::uint64_t bytes;
-  IpcHandle lent;
+  msg::IpcHandle lent;
 };
 
 Windows::Shared Windows::find(Handle window) const {

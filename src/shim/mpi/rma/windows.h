@@ -31,9 +31,9 @@
 #include <vector>
 
 #include "comm/group.h"
+#include "msg/ipc_cache.h"
 #include "shim/mpi/call/call.h"
 #include "shim/mpi/call/regions.h"
-#include "shim/mpi/p2p/ipc_cache.h"
 #include "shim/mpi/rma/accumulation.h"
 #include "shim/mpi/rma/public_copy.h"
 #include "shim/mpi/rma/window_mpi.h"
@@ -58,10 +58,10 @@ std::optional<std::int64_t> offset_of(std::int64_t place, std::int64_t unit, con
 struct WindowTools {
   const Mpi& mpi;
   const WindowMpi& windows;
-  Gpus* gpus;                                       ///< null where no GPU answers
-  PinnedPool* host;                                 ///< null there too
+  stage::Gpus* gpus;                                ///< null where no GPU answers
+  stage::PinnedPool* host;                          ///< null there too
   comm::Group* group;                               ///< null where the job's ranks could not meet
-  IpcCache* ipc_cache;                              ///< null there too
+  msg::IpcCache* ipc_cache;                         ///< null there too
   std::function<int(const void*)> holder;           ///< the device of an address, -1 for host memory
   std::function<int(Handle comm, int rank)> world;  ///< rank in MPI_COMM_WORLD
   std::function<void()> progress;                   ///< of requests that others may wait for
@@ -154,7 +154,7 @@ class Windows {
     int world = -1;
     std::int64_t unit = 1;
     std::uint64_t bytes = 0;
-    IpcHandle lent{};
+    msg::IpcHandle lent{};
     std::byte* own = nullptr;                                      ///< this rank's
     std::map<int, std::shared_ptr<const path::Mapping>> mappings;  ///< by device
     enum { free, asked, held } lock = free;                        ///< of a passive epoch

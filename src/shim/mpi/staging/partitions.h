@@ -18,7 +18,7 @@ class Partitions {
  public:
   /// `receives`: they come; else they are sent. `distance`: bytes from the start of one part to the next. `bytes`:
   /// from the first byte of each to its last; `data`: what of the first one is data.
-  Partitions(bool receives, int count, std::int64_t distance, std::int64_t bytes, std::vector<Runs> data)
+  Partitions(bool receives, int count, std::int64_t distance, std::int64_t bytes, std::vector<stage::Segments> data)
       : receives_(receives),
         distance_(distance),
         bytes_(bytes),
@@ -62,7 +62,7 @@ class Partitions {
  private:
   const bool receives_;
   const std::int64_t distance_, bytes_;
-  const std::vector<Runs> data_;
+  const std::vector<stage::Segments> data_;
   std::mutex mutex_;
   std::vector<bool> brought_;  // or not on its way: before the first start, all
 };

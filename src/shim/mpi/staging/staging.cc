@@ -4,13 +4,13 @@
 
 namespace sennit::shim::mpi {
 
-Gpus* Staging::gpus() {
+stage::Gpus* Staging::gpus() {
   const std::lock_guard lock(mutex_);
   if (gpus_ == nullptr && no_gpus_.ok()) {
     auto executor = memories_.executor();
     if (executor) {
-      gpus_ = std::make_unique<Gpus>(*executor, linger_);
-      host_ = std::make_unique<PinnedPool>(*executor);
+      gpus_ = std::make_unique<stage::Gpus>(*executor, linger_);
+      host_ = std::make_unique<stage::PinnedPool>(*executor);
     } else {
       no_gpus_ = executor.status();
     }
@@ -22,7 +22,7 @@ std::optional<int> Staging::device_of(const Call& call) const {
   std::optional<int> device;
   for (const Part& part : call.all()) {
     if (!part.used() || call.mpi.is_in_place(part.address)) continue;
-    const int here = memories_.held_again(part.address).device;
+    const int here = memories_.info_of(part.address).device;
     if (here < 0 || (device && *device != here)) return -1;
     device = here;
   }
@@ -33,7 +33,7 @@ Result<std::shared_ptr<StagedBuffers>> Staging::stage(const Call& call, bool aga
   if (gpus() == nullptr) return no_gpus_;
   auto staged = std::make_shared<StagedBuffers>(*gpus_, *host_);
   const auto held = [&](const void* at) {
-    return again || memories_.is_device(at) ? memories_.held_again(at) : Held{};
+    return again || memories_.is_device(at) ? memories_.info_of(at) : stage::MemInfo{};
   };
   const auto overlap = is_collective(call.family) ? overlap_of(call) : std::nullopt;
   if (!overlap) {
@@ -79,9 +79,9 @@ Result<Staging::Copy> Staging::copy(const Call& call) {
   if (type != kNoHandle) {
     auto packed = std::make_shared<std::vector<std::byte>>();
     for (std::int64_t element = 0; element < part.count(); ++element)
-      for (const Run& run : *data) {
-        const std::byte* const at = address + element * shape.extent + run.first;
-        packed->insert(packed->end(), at, at + run.bytes);
+      for (const stage::Segment& segment : *data) {
+        const std::byte* const at = address + element * shape.extent + segment.first;
+        packed->insert(packed->end(), at, at + segment.bytes);
       }
     return Copy{packed->data(), packed, type};
   }

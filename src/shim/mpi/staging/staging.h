@@ -13,28 +13,28 @@
 #include <string>
 #include <string_view>
 
-#include "shim/memories.h"
 #include "shim/mpi/call/reporting.h"
 #include "shim/mpi/staging/attached_buffer.h"
-#include "shim/mpi/staging/gpus.h"
-#include "shim/mpi/staging/pinned_pool.h"
 #include "shim/mpi/staging/split_files.h"
 #include "shim/mpi/staging/staged_buffers.h"
+#include "stage/gpus.h"
+#include "stage/pinned_pool.h"
+#include "stage/pointer_cache.h"
 
 namespace sennit::shim::mpi {
 
 class Staging {
  public:
-  /// `linger`: how long a GPU's block waits for the next small copy (Gpus).
-  Staging(const Mpi& mpi, Memories& memories, Reporting& reporting, std::chrono::microseconds linger)
+  /// `linger`: how long a GPU's block waits for the next small copy (stage::Gpus).
+  Staging(const Mpi& mpi, stage::PointerCache& memories, Reporting& reporting, std::chrono::microseconds linger)
       : mpi_(mpi), memories_(memories), reporting_(reporting), linger_(linger) {}
 
   /// Returns this process's GPUs; null: none answers, and no_gpus() says why.
-  Gpus* gpus();
+  stage::Gpus* gpus();
   const Status& no_gpus() const { return no_gpus_; }
   /// GPUs and pinned memory that gpus() has made; null before.
-  Gpus* made_gpus() const { return gpus_.get(); }
-  PinnedPool* host() const { return host_.get(); }
+  stage::Gpus* made_gpus() const { return gpus_.get(); }
+  stage::PinnedPool* host() const { return host_.get(); }
 
   /// Returns the device that all the call's memory is on; -1 for host memory or several devices, none where nothing
   /// is used.
@@ -78,12 +78,12 @@ class Staging {
   Result<std::shared_ptr<StagedBuffers>> stage(const Call& call, bool again);
 
   const Mpi& mpi_;
-  Memories& memories_;
+  stage::PointerCache& memories_;
   Reporting& reporting_;
   const std::chrono::microseconds linger_;
   std::mutex mutex_;
-  std::unique_ptr<Gpus> gpus_;
-  std::unique_ptr<PinnedPool> host_;
+  std::unique_ptr<stage::Gpus> gpus_;
+  std::unique_ptr<stage::PinnedPool> host_;
   Status no_gpus_;
   SplitFiles split_files_;
   AttachedBuffer attached_buffer_;

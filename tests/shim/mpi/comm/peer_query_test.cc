@@ -100,7 +100,7 @@ TEST(PeerQuery, WhoIsSilentTellsNobodyNew) {
 
 TEST(PeerQuery, WhatIsAnnouncedInASlotIsTold) {
   Asking all;
-  const PeerQuery::Announced one{3, 5'000'000'000, 77, 0, -7}, other{4, 8, 78, 0, 2};
+  const msg::Announced one{3, 5'000'000'000, 77, 0, -7}, other{4, 8, 78, 0, 2};
   all[1].announce(5, one);
   EXPECT_EQ(all[0].announced(1, 5), std::nullopt) << "who was never told that this rank listens announces nothing";
   all[0].listen();

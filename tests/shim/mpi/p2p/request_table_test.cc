@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "msg/two_ranks.h"
+
 namespace sennit::shim::mpi {
 namespace {
 
@@ -140,7 +142,7 @@ TEST(RequestTable, TheReceiveThatWasPostedFirstIsAwaitedFirst) {
 TEST(RequestTable, AReceiveOfWhatNeverComesIsNotAwaitedForEver) {
   RequestTable table;
   const auto never = moving(), other = moving(), another = moving();
-  never->receive->capacity = 2 * std::int64_t{kMostTogether};
+  never->receive->capacity = 2 * std::int64_t{msg::kMostTogether};
   table.add(kRequest, never);
   table.add(kRequest + 1, other);
   table.add(kRequest + 2, another);
@@ -152,10 +154,10 @@ TEST(RequestTable, AReceiveOfWhatNeverComesIsNotAwaitedForEver) {
   EXPECT_FALSE(table.any_pending_receive()) << "what never comes counts for nothing";
 }
 
-constexpr std::uint64_t kLong = 2 * kMostTogether;
+constexpr std::uint64_t kLong = 2 * msg::kMostTogether;
 
 /// A send whose receiver may wish that it is copied.
-class Sent final : public SendTransfer {
+class Sent final : public msg::SendTransfer {
  public:
   explicit Sent(std::uint64_t bytes) : bytes_(bytes) {}
   const void* sent() const override { return nullptr; }
@@ -228,6 +230,42 @@ TEST(RequestTable, ShortSendsAreGivenSeveralAtOnce) {
   sent[6]->wished = true;
   EXPECT_EQ(handles(table.with_rtr(3, kLong)), (std::vector<Handle>{4, 5, 6}));
   EXPECT_TRUE(table.with_rtr(4, kLong).empty()) << "so many there are not";
+}
+
+TEST(RequestTable, ThoseWhoseReceiversWaitAreHeardBetweenSends) {
+  std::vector<msg::Rts> rts_of(5);
+  msg::between_two(
+      [&](msg::Party& rank, msg::Rts&) {
+        fill(rank, 1);
+        RequestTable requests;
+        auto all = announce_many(rank, rts_of);
+        for (std::size_t i = 0; i < all.size(); ++i) {
+          auto open = std::make_shared<OpenRequest>();
+          open->outgoing = std::move(all[i]);
+          requests.add(Handle(i + 1), std::move(open));
+        }
+        EXPECT_TRUE(requests.with_rtr(4, kLong).empty()) << "nobody waits";
+        rank.meet();
+        rank.meet();
+        EXPECT_TRUE(requests.with_rtr(6, kLong).empty()) << "so many there are not";
+        EXPECT_EQ(requests.with_rtr(9, 2 * msg::kShort).size(), 2u) << "these have so many bytes";
+        const auto wished = requests.with_rtr(3, kLong);
+        ASSERT_EQ(wished.size(), 3u);
+        EXPECT_EQ(wished[0].first, Handle(3)) << "those before were given";
+        EXPECT_EQ(requests.with_rtr(1, kLong).size(), 0u) << "all were given";
+        rank.meet();
+        for (Handle i = 1; i <= 5; ++i) until_taken(*requests.find(i)->outgoing);
+        rank.meet();
+      },
+      [&](msg::Party& rank, msg::Rts&) {
+        rank.meet();
+        const auto all = fetch_many(rank, rts_of);
+        rank.meet();
+        rank.meet();
+        for (const auto& each : all) until_done(*each);
+        EXPECT_TRUE(holds(rank, 1, rts_of.size() * msg::kShort));
+        rank.meet();
+      });
 }
 
 }  // namespace

@@ -71,8 +71,8 @@ TEST(Merge, AnyChangesAnywhere) {
 
 TEST(PublicCopy, GoesBothWays) {
   const auto executor = *device::open_host_executor();
-  Gpus gpus(executor);
-  PinnedPool host(executor);
+  stage::Gpus gpus(executor);
+  stage::PinnedPool host(executor);
   const auto memory = std::move(*executor->allocate(0, 100000));
   std::ranges::fill(std::span(memory.data(), 100000), std::byte{1});
   const auto mirror = PublicCopy::make(gpus, host, memory.data(), 100000, 0);

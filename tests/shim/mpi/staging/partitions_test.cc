@@ -20,7 +20,7 @@ class PartitionsTest : public testing::Test {
     memory_ = std::move(*executor_->allocate(0, kParts * kBytes));
     std::ranges::fill(there(), std::uint8_t{1});
     call_.add({memory_.data(), Access::out, true, run(4, M::kFloat, kParts)});
-    EXPECT_TRUE(staged_.make(call_, [&](const void*) { return Held{0, true}; }).ok());
+    EXPECT_TRUE(staged_.make(call_, [&](const void*) { return stage::MemInfo{0, true}; }).ok());
     std::ranges::fill(here(), std::uint8_t{1});
   }
   std::span<std::uint8_t> there() {
@@ -36,8 +36,8 @@ class PartitionsTest : public testing::Test {
 
   const M mpi_;
   std::shared_ptr<device::Executor> executor_;
-  Gpus gpus_;
-  PinnedPool host_;
+  stage::Gpus gpus_;
+  stage::PinnedPool host_;
   device::Memory memory_;
   Call call_{mpi_, Family::Precv_init, Form::persistent, M::kComm};
   StagedBuffers staged_{gpus_, host_};

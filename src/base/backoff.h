@@ -1,0 +1,33 @@
+// How ranks wait for each other while their own messages must go on.
+#pragma once
+
+#include <sched.h>
+
+#include <chrono>
+
+namespace sennit {
+
+/// Between two looks at what others do: soon at first, then leaving the processor to them. Unlike comm::wait_until()
+/// it waits as long as MPI would, and never sleeps: this rank's messages move only while it looks at them.
+class Backoff {
+ public:
+  void wait() {
+    if (!eager_) return (void)sched_yield();
+    // By the clock, since one look may take a tenth of a microsecond or several.
+    const auto now = Clock::now();
+    if (since_ == Clock::time_point()) since_ = now;
+    eager_ = now - since_ < kEager;
+  }
+
+  /// Whether a look is still all there is between two others: what is waited for comes soon, if nothing is amiss.
+  bool eager() const { return eager_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::microseconds kEager{20};  ///< a default
+
+  Clock::time_point since_;  // the first look
+  bool eager_ = true;
+};
+
+}  // namespace sennit

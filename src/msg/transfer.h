@@ -1,0 +1,66 @@
+// A message that the program has sent, and that does not go by its library as it is: what its sender and its receiver
+// look at until it has come, whatever the protocol.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace sennit::msg {
+
+/// Shorter ones are copied several at once where one look finds them, so they are better found late, all together,
+/// than soon, one by one: 64 both ways took half as long again (2 × H100). Longer ones keep engines busy from the
+/// first on. What BatchedCopy takes.
+constexpr std::uint64_t kMostTogether = 1 << 20;
+
+class SendTransfer {
+ public:
+  SendTransfer() = default;
+  virtual ~SendTransfer() = default;
+  SendTransfer(const SendTransfer&) = delete;
+  SendTransfer& operator=(const SendTransfer&) = delete;
+
+  /// What is sent in the message's place, and how many bytes.
+  virtual const void* sent() const = 0;
+  virtual int length() const = 0;
+  /// Of the message.
+  virtual std::uint64_t bytes() const = 0;
+  /// How it goes, for the report.
+  virtual std::string_view plan() const = 0;
+  /// The same once it is taken, with all that is known of it, for people.
+  virtual std::string how() const { return std::string(plan()); }
+  /// Whether the receiver has all of it, or does not want it: the sender's buffer is free then. To be asked until it
+  /// says so: it moves only while it is asked. Errors: the receiver cannot have it.
+  virtual Result<bool> test() = 0;
+  /// The program waits or asks for its end; to be said before each test() then.
+  virtual void is_waited_for() {}
+  /// Returns whether the receiver waits for what test() would begin, as far as a look can tell that takes some ns.
+  virtual bool has_rtr() const { return true; }
+  /// Returns whether there will be no RTR, as far as a look can tell: the receiver copies itself.
+  virtual bool is_claimed() const { return false; }
+  /// Returns whether the send is over without its receiver, which may come at any time: the RTS is still needed.
+  virtual bool is_buffered() const { return false; }
+  /// The receiver, of the group.
+  virtual int peer() const = 0;
+};
+
+class RecvTransfer {
+ public:
+  RecvTransfer() = default;
+  virtual ~RecvTransfer() = default;
+  RecvTransfer(const RecvTransfer&) = delete;
+  RecvTransfer& operator=(const RecvTransfer&) = delete;
+
+  virtual std::uint64_t bytes() const = 0;
+  virtual std::string_view plan() const = 0;
+  /// As SendTransfer::how(), once it has come.
+  virtual std::string how() const { return std::string(plan()); }
+  /// Whether it has come. To be asked until it has, as SendTransfer::test(). Errors: it never will.
+  virtual Result<bool> test() = 0;
+  /// The sender, of the group.
+  virtual int peer() const = 0;
+};
+
+}  // namespace sennit::msg
