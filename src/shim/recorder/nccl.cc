@@ -1,10 +1,14 @@
 // The observer of NCCL's calls. A record has the host's time of the call, which only enqueues it.
 #include <dlfcn.h>
 
+#include <cstdlib>
+
 #include "shim/front/front.h"
 #include "shim/nccl/abi/observing.h"
 #include "shim/nccl/abi/types.h"
+#include "shim/recorder/call_group.h"
 #include "shim/recorder/communicators.h"
+#include "shim/recorder/gpu_times.h"
 #include "shim/recorder/process_profile.h"
 
 namespace sennit::shim::recorder {
@@ -31,22 +35,30 @@ class NcclRecorder {
   template <class Next>
   static auto observe(const Frame& frame, const Next& next) {
     profile::Recorder* const recorder = current_profile();
-    const InCall in_call;
-    if (recorder == nullptr || !in_call.outermost() || frame.of->kind == Kind::state) return next();
+    const InCall in_call(recorder);
+    if (!in_call.outermost() || frame.of->kind == Kind::state) return next();
     const Description& of = *frame.of;
     profile::Call call{};
+    profile::Recorder::Found<profile::Sum> found;
     call.function = functions_[std::size_t(frame.entry())];
     call.peer = call.tag = -1;
     call.at_once = in_call.others();
+    call.phase = the_process.phase.load(std::memory_order_relaxed);
     const Handle comm = of.comm != nccl::kAbsent ? handle_of(frame, of.comm) : 0;
     describe(frame, comm, call);
     if (of.kind == Kind::ends) known().forget(comm);
-    call.begin_ns = profile::now_ns();
-    const auto result = next();
-    call.end_ns = profile::now_ns();
-    recorder->begin_run(call.begin_ns);
+    const auto make = [&] {
+      call.begin = recorder->now();
+      const auto result = next();
+      call.end = recorder->now();
+      return result;
+    };
+    GpuTimer* const gpu = timer(*recorder);
+    const auto result = gpu != nullptr ? timed(*gpu, frame, group_of(in_call.own()), call, make) : make();
+    if (gpu != nullptr) gpu->collect(*recorder);
+    recorder->begin_run(call.begin);
     if (of.kind == Kind::makes) learn(*recorder, frame, comm);
-    recorder->record(call);
+    recorder->record(in_call.thread(), call, found);
     return result;
   }
 
@@ -54,6 +66,61 @@ class NcclRecorder {
   static KnownCommunicators& known() {
     static auto* const made = new KnownCommunicators;  // never destroyed, as the recorder
     return *made;
+  }
+
+  /// Null where no times are wanted, or the program has not started CUDA.
+  static GpuTimer* timer(profile::Recorder& recorder) {
+    const profile::GpuTimes wanted = wanted_gpu_times();
+    if (wanted == profile::GpuTimes::none) return nullptr;
+    static GpuTimer* const made = [&]() -> GpuTimer* {  // never destroyed, as the recorder
+      const auto driver = GpuDriver::of_process();
+      if (!driver) return nullptr;
+      recorder.header().gpu_times = wanted;
+      at_end_ = new GpuTimer(*driver, wanted == profile::GpuTimes::all);
+      std::atexit([] {
+        if (profile::Recorder* const last = current_profile()) at_end_->collect(*last);
+      });
+      return at_end_;
+    }();
+    return made;
+  }
+
+  /// A call on a communicator that does not block may be put onto the stream later: its end is then unknown.
+  template <class R>
+  static void end_or_drop(GpuTimer& gpu, GpuTimer::Pair& pair, void* stream, const GpuTimer::Calls& calls, R result) {
+    if (result == R{})
+      gpu.end(pair, stream, calls);
+    else
+      gpu.drop(pair);
+  }
+
+  /// Makes the call with events around it, if it is its turn. A call of a group begins at the group's end.
+  template <class Make>
+  static auto timed(GpuTimer& gpu, const Frame& frame, CallGroup& group, const profile::Call& call,
+                    const Make& make) {
+    const Entry entry = frame.entry();
+    if (frame.of->stream != nccl::kAbsent) {
+      void* const stream = frame.pointer(frame.of->stream);
+      const profile::Class of = profile::class_of(call);
+      if (group.is_open()) group.add(stream, of);
+      GpuTimer::Pair* const pair = !group.is_open() && gpu.is_due(of) ? gpu.begin(stream) : nullptr;
+      const auto result = make();
+      if (pair != nullptr) end_or_drop(gpu, *pair, stream, {of, 1}, result);
+      return result;
+    }
+    const bool runs = entry == Entry::group_end && group.ends();
+    if (runs)
+      for (CallGroup::OnStream& one : group.streams()) {
+        if (one.is_mixed) one.calls = {profile::class_of(call), 1};
+        if (gpu.is_due(one.calls.of)) one.pair = gpu.begin(one.stream);
+      }
+    const auto result = make();
+    if (runs)
+      for (const CallGroup::OnStream& one : group.streams())
+        if (one.pair != nullptr) end_or_drop(gpu, *one.pair, one.stream, one.calls, result);
+    if (entry == Entry::group_start) group.start();
+    if (entry == Entry::group_end || entry == Entry::group_simulate_end) group.end();
+    return result;
   }
 
   static Handle handle_of(const Frame& frame, nccl::Argument argument) {
@@ -120,6 +187,7 @@ class NcclRecorder {
     call.in_place = input == output ? 1 : 0;
   }
 
+  static constinit inline GpuTimer* at_end_ = nullptr;
   using Count = int (*)(const void* comm, int* ranks);
   static constinit inline Count count_ = nullptr;  ///< NCCL's ncclCommCount
   static constinit inline std::array<std::uint16_t, nccl::kEntries> functions_{};
