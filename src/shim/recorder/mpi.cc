@@ -167,6 +167,10 @@ class MpiRecorder {
   }
 
   static std::uint64_t bytes_of(const Status& status) {
+    // The quick question first, whose answer is an int.
+    int few = 0;
+    if (library_->call().get_count(&status, library_->byte(), &few) == 0 && few >= 0)
+      return static_cast<std::uint64_t>(few);
     mpi::Count bytes = 0;
     const bool known = library_->call().get_elements_x(&status, library_->byte(), &bytes) == 0 && bytes > 0;
     return known ? static_cast<std::uint64_t>(bytes) : 0;

@@ -1,7 +1,9 @@
 // The observer of NCCL's calls. A record has the host's time of the call, which only enqueues it.
 #include <dlfcn.h>
 
+#include <atomic>
 #include <cstdlib>
+#include <mutex>
 
 #include "shim/front/front.h"
 #include "shim/nccl/abi/observing.h"
@@ -27,6 +29,8 @@ class NcclRecorder {
     if (recorder == nullptr) return false;
     count_ = reinterpret_cast<Count>(dlsym(observation.library, "ncclCommCount"));
     for (std::size_t i = 0; i < nccl::kEntries; ++i) functions_[i] = recorder->function(nccl::kDescriptions[i].name);
+    for (std::size_t i = 0; i < types_.size(); ++i)
+      types_[i] = recorder->type(device::name(static_cast<device::Type>(i)));
     profile::set(recorder->header().nccl, "NCCL");
     nccl::Observing<NcclRecorder>::begin(observation);
     return true;
@@ -53,9 +57,7 @@ class NcclRecorder {
       call.end = recorder->now();
       return result;
     };
-    GpuTimer* const gpu = timer(*recorder);
-    const auto result = gpu != nullptr ? timed(*gpu, frame, group_of(in_call.own()), call, make) : make();
-    if (gpu != nullptr) gpu->collect(*recorder);
+    const auto result = timed(*recorder, frame, group_of(in_call.own()), call, make);
     recorder->begin_run(call.begin);
     if (of.kind == Kind::makes) learn(*recorder, frame, comm);
     recorder->record(in_call.thread(), call, found);
@@ -68,21 +70,24 @@ class NcclRecorder {
     return *made;
   }
 
-  /// Null where no times are wanted, or the program has not started CUDA.
+  /// Null where no times are wanted, or the program has not loaded CUDA.
   static GpuTimer* timer(profile::Recorder& recorder) {
+    constexpr int kTries = 100;
+    static std::mutex making;
+    static int tries = 0;
+    if (GpuTimer* const made = timer_.load(std::memory_order_acquire)) return made;
     const profile::GpuTimes wanted = wanted_gpu_times();
     if (wanted == profile::GpuTimes::none) return nullptr;
-    static GpuTimer* const made = [&]() -> GpuTimer* {  // never destroyed, as the recorder
-      const auto driver = GpuDriver::of_process();
-      if (!driver) return nullptr;
-      recorder.header().gpu_times = wanted;
-      at_end_ = new GpuTimer(*driver, wanted == profile::GpuTimes::all);
-      std::atexit([] {
-        if (profile::Recorder* const last = current_profile()) at_end_->collect(*last);
-      });
-      return at_end_;
-    }();
-    return made;
+    const std::lock_guard lock(making);
+    if (timer_.load(std::memory_order_relaxed) != nullptr || tries++ >= kTries) return timer_;
+    const auto driver = GpuDriver::of_process();
+    if (!driver) return nullptr;
+    recorder.header().gpu_times = wanted;
+    timer_ = new GpuTimer(*driver, wanted == profile::GpuTimes::all);  // never destroyed, as the recorder
+    std::atexit([] {
+      if (profile::Recorder* const last = current_profile()) timer_.load()->collect(*last);
+    });
+    return timer_;
   }
 
   /// A call on a communicator that does not block may be put onto the stream later: its end is then unknown.
@@ -94,32 +99,34 @@ class NcclRecorder {
       gpu.drop(pair);
   }
 
-  /// Makes the call with events around it, if it is its turn. A call of a group begins at the group's end.
+  /// Makes the call, with events around it if it is its turn. A call of a group begins at the group's end.
   template <class Make>
-  static auto timed(GpuTimer& gpu, const Frame& frame, CallGroup& group, const profile::Call& call,
+  static auto timed(profile::Recorder& recorder, const Frame& frame, CallGroup& group, const profile::Call& call,
                     const Make& make) {
     const Entry entry = frame.entry();
-    if (frame.of->stream != nccl::kAbsent) {
-      void* const stream = frame.pointer(frame.of->stream);
-      const profile::Class of = profile::class_of(call);
-      if (group.is_open()) group.add(stream, of);
-      GpuTimer::Pair* const pair = !group.is_open() && gpu.is_due(of) ? gpu.begin(stream) : nullptr;
+    const bool runs_group = entry == Entry::group_end && group.ends() && !group.streams().empty();
+    if (frame.of->stream != nccl::kAbsent && group.is_open())
+      group.add(frame.pointer(frame.of->stream), profile::class_of(call));
+    const bool runs = frame.of->stream != nccl::kAbsent && !group.is_open();
+    GpuTimer* const gpu = runs || runs_group ? timer(recorder) : nullptr;
+    if (gpu == nullptr) {
       const auto result = make();
-      if (pair != nullptr) end_or_drop(gpu, *pair, stream, {of, 1}, result);
+      if (entry == Entry::group_start) group.start();
+      if (entry == Entry::group_end || entry == Entry::group_simulate_end) group.end();
       return result;
     }
-    const bool runs = entry == Entry::group_end && group.ends();
-    if (runs)
-      for (CallGroup::OnStream& one : group.streams()) {
-        if (one.is_mixed) one.calls = {profile::class_of(call), 1};
-        if (gpu.is_due(one.calls.of)) one.pair = gpu.begin(one.stream);
-      }
+    gpu->collect(recorder);
+    CallGroup alone;
+    if (runs) alone.add(frame.pointer(frame.of->stream), profile::class_of(call));
+    auto& streams = runs ? alone.streams() : group.streams();
+    for (CallGroup::OnStream& one : streams) {
+      if (one.is_mixed) one.calls = {profile::class_of(call), 1};
+      if (gpu->is_due(one.calls.of)) one.pair = gpu->begin(one.stream);
+    }
     const auto result = make();
-    if (runs)
-      for (const CallGroup::OnStream& one : group.streams())
-        if (one.pair != nullptr) end_or_drop(gpu, *one.pair, one.stream, one.calls, result);
-    if (entry == Entry::group_start) group.start();
-    if (entry == Entry::group_end || entry == Entry::group_simulate_end) group.end();
+    for (const CallGroup::OnStream& one : streams)
+      if (one.pair != nullptr) end_or_drop(*gpu, *one.pair, one.stream, one.calls, result);
+    if (runs_group) group.end();
     return result;
   }
 
@@ -171,8 +178,10 @@ class NcclRecorder {
     }
     std::uint64_t bytes = 0;
     if (of.count != nccl::kAbsent && of.type != nccl::kAbsent)
-      if (const auto type = nccl::type_of(static_cast<int>(frame.integer(of.type))))
+      if (const auto type = nccl::type_of(static_cast<int>(frame.integer(of.type)))) {
         bytes = static_cast<std::uint64_t>(frame.integer(of.count)) * device::bytes_of(*type);
+        call.type = types_[static_cast<std::size_t>(*type)];
+      }
     const bool sends = frame.entry() == Entry::send, receives = frame.entry() == Entry::recv;
     const void* const input = frame.pointer(sends ? (of.input != nccl::kAbsent ? of.input : of.output) : of.input);
     const void* const output = sends ? nullptr : frame.pointer(of.output);
@@ -187,10 +196,11 @@ class NcclRecorder {
     call.in_place = input == output ? 1 : 0;
   }
 
-  static constinit inline GpuTimer* at_end_ = nullptr;
+  static constinit inline std::atomic<GpuTimer*> timer_{nullptr};
   using Count = int (*)(const void* comm, int* ranks);
   static constinit inline Count count_ = nullptr;  ///< NCCL's ncclCommCount
   static constinit inline std::array<std::uint16_t, nccl::kEntries> functions_{};
+  static constinit inline std::array<std::uint16_t, device::kTypes> types_{};
 };
 
 }  // namespace
