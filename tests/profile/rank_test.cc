@@ -1,7 +1,10 @@
 #include "profile/rank.h"
 
+#include <array>
 #include <cstring>
 #include <random>
+#include <ranges>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -34,6 +37,22 @@ TEST(ReadRank, GivesBackWhatWasWritten) {
   EXPECT_EQ(rank.calls.size(), 2000u);
 }
 
+TEST(ReadRank, TicksBecomeNanoseconds) {
+  const MadeUp made(0, 1);
+  Header& header = made.recorder->header();
+  header.begin = 1000;
+  header.begin_ns = 500000;
+  header.ns_per_tick = 0.5;
+  made.call("MPI_Barrier", 900, 3000);
+  const Rank rank = made.read().value();
+  EXPECT_EQ(rank.calls.at(0).call.begin, 500000u - 50u);
+  EXPECT_EQ(rank.calls.at(0).call.end, 500000u + 1000u);
+  EXPECT_EQ(rank.sums.at(0).ns, 1050u);
+  EXPECT_EQ(rank.sums.at(0).least_ns, 1050u);
+  header.ns_per_tick = 0;
+  EXPECT_EQ(made.read().status().code(), Code::corrupt);
+}
+
 TEST(ReadRank, RefusesWhatIsCutOff) {
   const auto content = content_of(some_calls());
   for (std::size_t bytes :
@@ -50,26 +69,28 @@ TEST(ReadRank, RefusesOtherVersionsByName) {
   std::memcpy(content.data() + offsetof(Header, version), &version, sizeof version);
   const Status status = read_rank(content, "newer").status();
   EXPECT_EQ(status.code(), Code::unsupported);
-  EXPECT_NE(status.text().find("version 2"), std::string::npos) << status.text();
+  EXPECT_NE(status.text().find("version 3"), std::string::npos) << status.text();
 }
 
 /// Any byte changed: an error or a value, never more. The sanitizers look on.
 TEST(ReadRank, BelievesNothing) {
-  const auto content = content_of(some_calls());
+  auto content = content_of(some_calls());
   std::mt19937_64 random(1);
   const std::size_t behind_sums = content.size() - 4 * sizeof(Block);
   for (int i = 0; i < 300; ++i) {
-    auto changed = content;
-    for (int j = 0; j < 4; ++j) {
+    std::array<std::pair<std::size_t, std::byte>, 4> before;
+    for (std::size_t j = 0; j < before.size(); ++j) {
       const std::size_t at = j == 0  ? random() % sizeof(Header)
-                             : j < 3 ? random() % changed.size()
+                             : j < 3 ? random() % content.size()
                                      : behind_sums + random() % (2 * sizeof(Block));
-      changed[at] = static_cast<std::byte>(random());
+      before[j] = {at, content[at]};
+      content[at] = static_cast<std::byte>(random());
     }
-    const auto rank = read_rank(changed, "changed");
+    const auto rank = read_rank(content, "changed");
     if (rank.ok()) {
       EXPECT_LE(rank->calls.size(), 4 * kCallsInBlock);
     }
+    for (const auto& [at, byte] : std::views::reverse(before)) content[at] = byte;
   }
 }
 
