@@ -10,7 +10,8 @@ from sennit.model.result import MeasuredOn, Result
 
 def origin(result: Result) -> str:
     """For example: Measured 2026-11-21 on hgx-h200-4 (4 × NVIDIA H200, 64 cores), driver 580.159, CUDA 13.0, …"""
-    measured = f"Measured {result.date[:10]} on {place(result.machine, result.versions)}."
+    date = f" {result.date[:10]}" if result.date else ""
+    measured = f"Measured{date} on {place(result.machine, result.versions)}."
     return " ".join(part for part in (measured, _set_up(result), _late(result)) if part)
 
 
