@@ -68,7 +68,7 @@
   for (const section of document.querySelectorAll("section")) {
     const rows = new Map();
     for (const line of section.querySelectorAll("tbody tr, table > tr, li")) {
-      const cells = [...line.querySelectorAll("td, b")].map((cell) => cell.textContent);
+      const cells = [...line.querySelectorAll("td, strong")].map((cell) => cell.textContent);
       const first = line.matches("li") ? line.textContent.replace(cells[0] ?? "", "").trim() : cells[0];
       rows.set(first, cells);
     }

@@ -21,7 +21,7 @@ from sennit import units
 from sennit.advice.rules import advise
 from sennit.model.document import parse
 from sennit.model.profile import Profile
-from sennit.programs import figures
+from sennit.programs import figures, load_profile
 from sennit.programs.problem import Exit, Problem
 from sennit.views.charts.frame import standalone
 from sennit.views.charts.heat import SHADES, shade
@@ -287,7 +287,7 @@ def test_a_profile_is_loaded_as_tables(tmp_path: Path, monkeypatch: pytest.Monke
     def missing(_name: str) -> Any:
         raise ImportError
 
-    monkeypatch.setattr(sennit.profile, "import_module", missing)
+    monkeypatch.setattr(load_profile, "import_module", missing)
     for convert in (run.rows.to_pandas, run.rows.to_arrow):
         with pytest.raises(Problem, match="is not installed"):
             convert()
@@ -295,7 +295,7 @@ def test_a_profile_is_loaded_as_tables(tmp_path: Path, monkeypatch: pytest.Monke
     class Pandas:
         DataFrame = tuple
 
-    monkeypatch.setattr(sennit.profile, "import_module", lambda _: Pandas)
+    monkeypatch.setattr(load_profile, "import_module", lambda _: Pandas)
     assert run.ranks.to_pandas()[3]["rank"] == 3
     with pytest.raises(Problem, match="does not exist"):
         sennit.profile.load(tmp_path / "none")

@@ -13,7 +13,7 @@ from sennit.compare.ratio import Ratio
 from sennit.model.machine import Machine
 from sennit.model.plans import CollectiveTable
 from sennit.model.profile import Profile, Row, Skew
-from sennit.model.profile_sums import Sum, bins, on_gpu_clock, sums
+from sennit.model.profile_sums import Sum, bins, on_gpu_clock, plain, sums
 
 # These decide what is called small, or uneven; defaults, of no measurement.
 FEW_BYTES = 64  # of a flag, a counter or Horovod's bits
@@ -44,16 +44,16 @@ def advise(profile: Profile, known: Known = NOTHING_KNOWN) -> list[Advice]:
 
 def small_sums(profile: Profile, _known: Known) -> Iterator[Advice]:
     """Small allreduces in host memory, without the time that they wait for the last rank: that is late_ranks()'s."""
-    all_sums = [row for row in profile.counted if row.function in SUMS and row.to_bytes is not None]
+    all_sums = [row for row in profile.counted if plain(row.function) in SUMS and row.to_bytes is not None]
     small = [row for row in all_sums if not row.on_gpu and (row.to_bytes or 0) <= FEW_BYTES]
     total, calls = _sum(profile, small), sum(row.calls for row in all_sums)
-    if not small or total.calls < MOSTLY * calls:
+    if total.calls == 0 or total.calls < MOSTLY * calls:
         return
-    waited = _waited([skew for skew in profile.skew if skew.function in SUMS])
+    waited = _waited([skew for skew in profile.skew if plain(skew.function) in SUMS])
     seconds = total.seconds * (1 - waited)
     largest = units.size(max(row.to_bytes or 0 for row in small))
     operators = ", ".join(dict.fromkeys(row.reduction for row in small if row.reduction))
-    fused = any((row.to_bytes or 0) > SMALL_BUCKET for row in profile.counted if row.function in OPERATIONS)
+    fused = any((row.to_bytes or 0) > SMALL_BUCKET for row in profile.counted if plain(row.function) in OPERATIONS)
     yield Advice(
         profile.share(seconds),
         f"Allreduces of at most {largest} in host memory take {_part(profile, seconds)} of run time.",
@@ -69,7 +69,7 @@ def small_sums(profile: Profile, _known: Known) -> Iterator[Advice]:
 
 def small_buckets(profile: Profile, _known: Known) -> Iterator[Advice]:
     """Calls on GPUs whose bytes would take less time in larger calls, as the larger ones of the same run show."""
-    rows = [row for row in profile.counted if row.on_gpu and row.function in OPERATIONS and _is_timed(row)]
+    rows = [row for row in profile.counted if row.on_gpu and plain(row.function) in OPERATIONS and _is_timed(row)]
     for function, found in sums(profile, rows, lambda row: row.function).items():
         by_size = {upper: _sum(profile, each) for upper, each in bins(found.rows).items()}
         rates = {upper: one.bytes / one.seconds for upper, one in by_size.items() if one.seconds > 0 and upper > 0}
@@ -95,7 +95,7 @@ def small_buckets(profile: Profile, _known: Known) -> Iterator[Advice]:
 
 def empty_polls(profile: Profile, _known: Known) -> Iterator[Advice]:
     """Calls that look for a message, or for a request's end, again and again."""
-    rows = [row for row in profile.counted if row.function in POLLS]
+    rows = [row for row in profile.counted if plain(row.function) in POLLS]
     found = sums(profile, rows, lambda row: row.function)
     if not found:
         return
@@ -111,11 +111,10 @@ def empty_polls(profile: Profile, _known: Known) -> Iterator[Advice]:
 
 def late_ranks(profile: Profile, _known: Known) -> Iterator[Advice]:
     """Waiting for the last rank, where that is much of a call's time."""
-    uneven = [skew for skew in profile.skew if skew.calls and skew.wait_seconds >= UNEVEN * skew.inside_seconds]
+    uneven = [skew for skew in profile.skew if skew.calls and skew.wait_seconds > UNEVEN * skew.inside_seconds > 0]
     by_rank: dict[int | None, list[Skew]] = {}
     for skew in uneven:
-        is_one = skew.latest_rank is not None and skew.latest_calls >= MOSTLY * skew.calls
-        by_rank.setdefault(skew.latest_rank if is_one else None, []).append(skew)
+        by_rank.setdefault(skew.latest_rank if _is_one(profile, skew) else None, []).append(skew)
     hosts = {rank.rank: rank.host for rank in profile.ranks}
     for late, skews in by_rank.items():
         share = profile.share(sum(skew.wait_seconds for skew in skews) / max(1, len(profile.ranks)))
@@ -126,7 +125,7 @@ def late_ranks(profile: Profile, _known: Known) -> Iterator[Advice]:
             yield Advice(
                 share,
                 f"Ranks wait for rank {late} for {part} of run time: it computes longer, the network is not slow.",
-                f"It came last {calls}.",
+                f"It came last {calls}{_less_inside(profile, late)}.",
                 f"Look at what rank {late} does before these calls: its part of the work, its GPU, what else runs on "
                 f"{hosts.get(late, 'its host')}.",
             )
@@ -142,6 +141,28 @@ def late_ranks(profile: Profile, _known: Known) -> Iterator[Advice]:
                 f"Waiting is {calls}; it is not one rank alone that is late.",
                 "Divide the work more evenly, or begin these calls earlier (MPI_Iallreduce and the like).",
             )
+
+
+def _is_one(profile: Profile, skew: Skew) -> bool:
+    """Whether one rank is waited for: it is last mostly, or is itself in calls for so much less time than the others
+    as they wait."""
+    if skew.latest_rank is None or skew.latest_calls >= MOSTLY * skew.calls:
+        return skew.latest_rank is not None
+    inside = {rank.rank: rank.inside_seconds for rank in profile.ranks}
+    own = inside.pop(skew.latest_rank, 0.0)
+    if not inside or own >= min(inside.values()):
+        return False
+    return sum(inside.values()) / len(inside) - own >= UNEVEN * skew.wait_seconds / len(inside)
+
+
+def _less_inside(profile: Profile, late: int) -> str:
+    """How much less time than the others a rank is in calls, where it is less."""
+    parts = {rank.rank: rank.inside_seconds / rank.seconds for rank in profile.ranks if rank.seconds > 0}
+    own = parts.pop(late, 0.0)
+    if not parts or own >= min(parts.values()):
+        return ""
+    others = sum(parts.values()) / len(parts)
+    return f"; it is in calls for {units.percent(own)} of run time, the others for {units.percent(others)}"
 
 
 def staged(profile: Profile, _known: Known) -> Iterator[Advice]:
@@ -175,7 +196,7 @@ def not_accelerated(profile: Profile, _known: Known) -> Iterator[Advice]:
 
 def never_tuned(profile: Profile, known: Known) -> Iterator[Advice]:
     """Collectives on GPUs, where nothing was measured that sennit could choose by."""
-    rows = [row for row in profile.counted if row.on_gpu and row.function in OPERATIONS and _is_timed(row)]
+    rows = [row for row in profile.counted if row.on_gpu and plain(row.function) in OPERATIONS and _is_timed(row)]
     if not known.never_tuned or not rows:
         return
     total = _sum(profile, rows)
@@ -190,7 +211,9 @@ def never_tuned(profile: Profile, known: Known) -> Iterator[Advice]:
 def below_the_links(profile: Profile, known: Known) -> Iterator[Advice]:
     """Calls timed on GPUs, beside what the links of the machine allow, and what was measured to be faster there."""
     gbps = port_gbps(known.machine) if known.machine else 0
-    rows = [row for row in profile.counted if on_gpu_clock(row) and row.function in OPERATIONS and row.to_bytes]
+    rows = [
+        row for row in profile.counted if on_gpu_clock(row) and plain(row.function) in OPERATIONS and row.to_bytes
+    ]
     if gbps <= 0 or len({rank.host for rank in profile.ranks}) > 1:
         return
     cases = sums(profile, rows, lambda row: f"{row.function} {row.communicator_size} {row.to_bytes}")
@@ -198,7 +221,7 @@ def below_the_links(profile: Profile, known: Known) -> Iterator[Advice]:
         row, ranks = total.rows[0], total.rows[0].communicator_size
         if ranks < 2 or total.seconds <= 0 or row.to_bytes is None:
             continue
-        operation = OPERATIONS[row.function]
+        operation = OPERATIONS[plain(row.function)]
         busbw = total.bytes / max(1, len(profile.ranks)) / total.seconds / 1e9 * bus_factor(operation, ranks)
         part = busbw / gbps
         gain, better = 1 - min(1.0, part / WELL_USED), ""

@@ -31,7 +31,8 @@ def title(row: Row) -> str:
         return f"Training: {training_name(row)}, {f'buckets {row.bucket_mb} MB, ' if row.bucket_mb else ''}{ranks}"
     if row.operation.startswith(PROGRAMS):
         memory = f"{row.buffers} memory".replace("gpu", "GPU") if row.buffers else ""
-        return f"{row.operation}: {', '.join(filter(None, (memory, ranks, row.way)))}"
+        said = ", ".join(filter(None, (memory, ranks if row.ranks > 1 else "", row.way)))
+        return f"{row.operation}: {said}" if said else row.operation
     if row.way:
         return f"{spoken(row.operation)}, {row.type}, {WAYS.get(row.way, row.way)}, {ranks}"
     if row.buffers:

@@ -23,7 +23,8 @@ def as_result(profile: Profile) -> Result:
     """The mean time of a call, for each kind of calls that took a part of the run's time worth a word."""
     processes = max(1, len(profile.ranks))
     found = sums(profile, profile.counted, _case)
-    rows = [_row(total, processes) for total in found.values() if profile.share(total.seconds) >= COUNTS]
+    counted = [total for total in found.values() if profile.share(total.seconds) >= COUNTS]
+    rows = [_row(total, processes) for total in counted if _us(total, processes) > 0]
     hosts = list(dict.fromkeys(rank.host for rank in profile.ranks))
     return Result(
         version=1,
@@ -48,7 +49,7 @@ def _case(row: Row) -> str:
 
 def _row(total: Sum, processes: int) -> Measured:
     row = total.rows[0]
-    us = total.seconds * processes / total.calls * 1e6
+    us = _us(total, processes)
     how = sorted({each.how for each in total.rows if each.how})
     return Measured(
         operation=row.function,
@@ -62,6 +63,11 @@ def _row(total: Sum, processes: int) -> Measured:
         repetitions=round(total.calls / processes),
         plan=" + ".join(how),
     )
+
+
+def _us(total: Sum, processes: int) -> float:
+    """The mean time of a call."""
+    return total.seconds * processes / total.calls * 1e6 if total.calls else 0.0
 
 
 def _spread_us(rows: Iterable[Row], mean_us: float, processes: int) -> float:

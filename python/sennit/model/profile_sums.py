@@ -17,6 +17,11 @@ def kind(row: Row) -> str:
     return next((each for each in BY_RANK if each in sides), "none")
 
 
+def plain(function: str) -> str:
+    """A function's name without what tells its counts of 64 bits (MPI_Allreduce_c), which does the same."""
+    return function.removesuffix("_c")
+
+
 def on_gpu_clock(row: Row) -> bool:
     """Whether calls were timed on the GPU. A call of NCCL only enqueues work, so the host's time says little."""
     return row.device_calls > 0

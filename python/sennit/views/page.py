@@ -35,7 +35,7 @@ STYLE = (
     ".report section{margin:3.2rem 0}.report section>p{max-width:44rem;margin:.4rem 0}"
     ".strip{display:block;width:100%;height:22px;border-radius:4px}.key{display:flex;flex-wrap:wrap;"
     "gap:.3rem 1.6rem;list-style:none;padding:0;margin:.8rem 0 0}.key svg{width:.7rem;"
-    "height:.7rem;margin-right:.5rem}.key b{font-weight:600;margin-left:.4rem}"
+    "height:.7rem;margin-right:.5rem}.key strong{font-weight:600;margin-left:.4rem}"
     ".pair{display:grid;gap:1rem 3rem;grid-template-columns:minmax(0,1fr);align-items:start;margin-top:1rem}"
     "figure{margin:0}figure+figure{margin-top:1.8rem}.pair figure svg{display:block;width:100%;max-width:440px}"
     "@media(min-width:900px){.pair{grid-template-columns:minmax(0,400px) minmax(0,1fr)}}"

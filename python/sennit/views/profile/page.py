@@ -50,7 +50,7 @@ def _run_time(profile: Profile) -> str:
     key = "".join(
         '<li><svg viewBox="0 0 10 10" aria-hidden="true">'
         f'<rect class="{bar.kind}" width="10" height="10" rx="2"/></svg>'
-        f"{escape(bar.name)} <b>{escape(bar.said)}</b></li>"
+        f"{escape(bar.name)} <strong>{escape(bar.said)}</strong></li>"
         for bar in bars
     )
     picture = strip("Run time by kind of memory", bars)

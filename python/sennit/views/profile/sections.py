@@ -28,6 +28,7 @@ KINDS = {
 SIDES = {"host": "CPU buffers", "gpu": "GPU buffers"}
 Cell = tuple[float, str] | None  # a value, and what is said of it
 
+MOST_SHARE = 1000.0  # of an axis: what threads at once could have, and no broken figure has
 MOST_BARS, MOST_LINES = 8, 60
 MOST_PAIRS = 4096  # lines of the table of partners
 MOST_SQUARES = 64  # a side of the heat map
@@ -178,7 +179,7 @@ def contiguous(uppers: Sequence[int]) -> list[int]:
 
 def percent_axis(most: float) -> Axis:
     """From nothing to about `most`, a share."""
-    axis = linear_axis(0, 100 * max(most, 0.01), " %")
+    axis = linear_axis(0, 100 * min(max(most, 0.01), MOST_SHARE), " %")
     return Axis(0, axis.high / 100, [(value / 100, label) for value, label in axis.ticks])
 
 
