@@ -156,13 +156,17 @@ def narrow_head(title: str, height: float) -> str:
 
 
 def labels(names: Sequence[tuple[float, str]], y: float) -> str:
-    """Names below the places that they are of, on one line of a narrow chart: each, or every second one and so on,
-    as there is room."""
-    every = next((step for step in range(1, len(names)) if _fit(_boxes(names[::step]))), max(1, len(names)))
+    """Names below the places that they are of, on one line of a narrow chart, as many as there is room for."""
+    every = step_of(names)
     return "".join(
         f'<text x="{(begin + end) / 2:.1f}" y="{y:.1f}" text-anchor="middle">{escape(name)}</text>'
         for (begin, end), (_, name) in zip(_boxes(names[::every]), names[::every], strict=True)
     )
+
+
+def step_of(names: Sequence[tuple[float, str]]) -> int:
+    """Which of them labels() writes: each, or every second one and so on."""
+    return next((step for step in range(1, len(names)) if _fit(_boxes(names[::step]))), max(1, len(names)))
 
 
 def _boxes(names: Sequence[tuple[float, str]]) -> list[tuple[float, float]]:

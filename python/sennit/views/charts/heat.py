@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from sennit.views.charts.frame import NARROW, NARROW_LETTER, labels, narrow_head
+from sennit.views.charts.frame import NARROW, NARROW_LETTER, labels, narrow_head, step_of
 
 LEFT, TOP = 34, 46
 LARGEST = 36  # of a square
@@ -34,12 +34,11 @@ def heat_chart(
         f'<rect class="track" x="{LEFT}" y="{TOP}" width="{end:.1f}" height="{end:.1f}"/>',
     ]
     middles = [(place + 0.5) * size for place in range(len(names))]
-    lines.append(labels([(LEFT + at, name) for at, name in zip(middles, names, strict=True)], TOP - 6))
-    taken = -math.inf
-    for at, name in zip(middles, names, strict=True):
-        if at - taken >= LINE:
-            lines.append(f'<text x="{LEFT - 6}" y="{TOP + at + 4:.1f}" text-anchor="end">{escape(name)}</text>')
-            taken = at
+    across = [(LEFT + at, name) for at, name in zip(middles, names, strict=True)]
+    lines.append(labels(across, TOP - 6))
+    every = max(step_of(across), math.ceil(LINE / size) if names else 1)
+    for at, name in list(zip(middles, names, strict=True))[::every]:
+        lines.append(f'<text x="{LEFT - 6}" y="{TOP + at + 4:.1f}" text-anchor="end">{escape(name)}</text>')
     gap = 1 if size > 8 else 0
     for (row, column), (value, said) in values.items():
         lines.append(
