@@ -128,15 +128,16 @@ def _known(found: Profile, what: Path) -> Known:
     from sennit.advice.advice import Known
     from sennit.model.document import parse, read_json
     from sennit.model.machine import Machine
-    from sennit.model.plans import CollectiveTable, KeptTable
+    from sennit.model.plans import KeptTable
     from sennit.programs import process
     from sennit.programs.machines import this_machine
+    from sennit.verbs.table import collectives_of
 
     folder = what if what.is_dir() else what.parent
     if (folder / MACHINE).is_file():
         machine = parse(Machine, read_json(folder / MACHINE), str(folder / MACHINE))
         table = folder / TABLE
-        return Known(machine, parse(CollectiveTable, read_json(table), str(table)) if table.is_file() else None)
+        return Known(machine, collectives_of(table) if table.is_file() else None)
     on_gpu = any(row.on_gpu for row in found.rows)
     if not on_gpu or {rank.host for rank in found.ranks} != {socket.gethostname()}:
         return Known()

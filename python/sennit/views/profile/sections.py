@@ -58,8 +58,13 @@ def run_time(profile: Profile) -> list[Bar]:
     shares = [(each, profile.share(found[each].seconds)) for each in KINDS if each in found]
     whole = max(1.0, sum(share for _, share in shares))
     bars = [Bar(KINDS[each], share / whole, units.percent(share), each) for each, share in shares]
+    timed = any(map(on_gpu_clock, profile.counted))
     rest = 1 - sum(share for _, share in shares)
-    return [*bars, Bar("outside of calls", rest, units.percent(rest), "idle")] if rest > 0 else bars
+    return (
+        [*bars, Bar("outside of calls" if not timed else "the rest", rest, units.percent(rest), "idle")]
+        if rest > 0
+        else bars
+    )
 
 
 def functions(profile: Profile) -> Part | None:
