@@ -10,11 +10,17 @@ from typing import Any, Literal
 
 import made_up_profiles as made_up
 import pytest
+from conftest import data
 from playwright.sync_api import Page, sync_playwright
 from sennit.advice.rules import advise
 from sennit.model.document import parse
+from sennit.model.machine import Machine
 from sennit.model.profile import Profile
+from sennit.model.result import Result
+from sennit.model.sim import Simulation, Sweep
 from sennit.views.profile.page import profile_html
+from sennit.views.sections import html
+from sennit.views.sim_html import simulation_html, sweep_html
 
 SCREENS: list[tuple[int, Literal["light", "dark"]]] = [
     (360, "light"), (768, "light"), (1280, "light"), (768, "dark"), (360, "dark"), (1280, "dark"),
@@ -45,10 +51,14 @@ PAGES: dict[str, Callable[[], str]] = {
     "large": lambda: page_of(made_up.large()),
     "phases": lambda: page_of(phases()),
     "nothing": lambda: page_of(made_up.profile([], [])),
+    "result": lambda: html(Result.model_validate(data("result"))),
+    "training": lambda: html(Result.model_validate(data("training"))),
+    "sim": lambda: simulation_html(Simulation.model_validate(data("sim")), Machine.model_validate(data("machine"))),
+    "sweep": lambda: sweep_html(Sweep.model_validate(data("sim_sweep"))),
 }
 
 
-LONG = ("large",)  # pages that take a second on each screen
+LONG = ("large", "result", "training", "sim", "sweep")  # or like each other: looked at on two screens
 
 
 @pytest.fixture
@@ -67,7 +77,8 @@ def page() -> Iterator[Page]:
 def tab_order(page: Page) -> list[str]:
     """What is wrong with the order in which the Tab key reaches things."""
     wanted = page.evaluate(
-        f'() => [...document.querySelectorAll("{STOPS}")].map((each) => each.outerHTML.slice(0, 60))'
+        f"""() => [...document.querySelectorAll("{STOPS}")]
+            .filter((each) => each.checkVisibility()).map((each) => each.outerHTML.slice(0, 60))"""
     )
     page.evaluate("() => { document.activeElement?.blur(); scrollTo(0, 0); }")
     reached = []
