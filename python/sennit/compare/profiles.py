@@ -32,7 +32,12 @@ def as_result(profile: Profile) -> Result:
         date=_date(profile),
         machine=MeasuredOn(name=", ".join(hosts)),
         versions={name: said for name, said in (("MPI", profile.mpi), ("NCCL", profile.nccl)) if said},
-        settings={"processes": len(profile.ranks), "accelerated": profile.accelerated},
+        settings={
+            "processes": len(profile.ranks),
+            "accelerated": profile.accelerated,
+            "run_seconds": profile.seconds,
+            "in_calls": profile.share(sum(row.rank_seconds.mean for row in profile.counted)),
+        },
         rows=rows,
     )
 

@@ -20,7 +20,8 @@ from sennit.programs.problem import Exit, Problem
 OTHER_CALLS = 2.0
 
 # Settings that say how long and what was measured, not how; and one that is a measurement.
-NO_DIFFERENCE = {"seconds", "runs", "steps", "losses", "sizes", "operations", "variants", "setup_ms", "ucx"}
+NO_DIFFERENCE = {"seconds", "runs", "steps", "losses", "sizes", "operations", "variants", "setup_ms", "ucx",
+                 "run_seconds", "in_calls"}  # fmt: skip
 
 FEWEST = 3  # calls of a process in a profile, below which nothing is known of how they differ
 
