@@ -27,7 +27,8 @@ from sennit.views.charts.frame import standalone
 from sennit.views.charts.heat import SHADES, shade
 from sennit.views.csv import profile_csv
 from sennit.views.profile.page import profile_html, profile_markdown
-from sennit.views.profile.sections import contiguous, parts, run_time
+from sennit.views.profile.sections import parts, run_time
+from sennit.views.profile.sizes import contiguous
 
 EVERY = (made_up.ddp, made_up.halo, made_up.horovod, made_up.harmless)
 HTML = "<b onclick=alert(1)>&\"'"
@@ -141,7 +142,7 @@ def test_hundreds_of_ranks_share_squares() -> None:
 def test_pictures_say_what_their_tables_say() -> None:
     for make in EVERY:
         for part in parts(read(make())):
-            cells = {cell for table in part.tables for line in table.lines for cell in line}
+            cells = {cell for line in part.table.lines for cell in line}
             for svg in part.pictures.values():
                 for title in map(unescape, re.findall(r"<title>(.*?)</title>", svg)):
                     said = title.rsplit(": ", 1)[1].removesuffix(" calls").removesuffix(" of run time")
@@ -315,6 +316,6 @@ def test_a_profile_is_loaded_as_tables(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_sizes_are_those_of_the_bins() -> None:
     (part,) = (part for part in parts(read(made_up.ddp())) if part.title == "By size")
-    lines = {line[0]: line for line in part.tables[0].lines}
+    lines = {line[0]: line for line in part.table.lines}
     assert f"{units.size(16 << 20)} to {units.size(32 << 20)}" in lines
-    assert lines["16 MiB to 32 MiB"][1:] == ("16000", "4 %")
+    assert lines["16 MiB to 32 MiB"][1:] == ["16000", "4 %"]

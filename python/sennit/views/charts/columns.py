@@ -23,7 +23,7 @@ class Columns:
     values: Sequence[tuple[float, str] | None]
 
 
-def count_axis(highest: int) -> Axis:
+def count_axis(highest: float) -> Axis:
     """A logarithmic axis over numbers of calls, with a tick at each power of ten, or at some of many."""
     last = max(1, math.ceil(math.log10(max(1, highest)) - 1e-9))
     step = max(1, math.ceil(last / 5))

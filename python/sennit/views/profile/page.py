@@ -12,12 +12,14 @@ from sennit.model.profile import Profile
 from sennit.units import percent
 from sennit.views.charts.strip import strip
 from sennit.views.page import html_table, page
-from sennit.views.profile.sections import Part, parts, run_time
+from sennit.views.profile.part import Part
+from sennit.views.profile.sections import parts, run_time
 from sennit.views.profile_text import headline, run, warnings
 from sennit.views.sections import table_markdown
 from sennit.views.text_table import Table
 
 MOST_LINES = 24  # of a table as Markdown
+MOST_SHOWN = 16  # of one on the page that does not scroll by itself
 NO_ADVICE = "Nothing was found that would be worth 2 % of run time."
 HOW = (
     "Of run time: from the end of MPI_Init, or the first call of NCCL, to MPI_Finalize or the process’s end, in the "
@@ -70,11 +72,11 @@ def _advice(advice: Sequence[Advice]) -> str:
 def _part(part: Part) -> str:
     sentences = "".join(f"<p>{escape(sentence)}</p>" for sentence in part.sentences)
     figures = "".join(f"<figure>{svg}</figure>" for svg in part.pictures.values())
-    tables = "".join(
-        html_table(one.headings, one.lines, left=one.left, name=f"Table: {part.title}", tall=len(one.lines) > 16)
-        for one in part.tables
+    one = part.table
+    table = html_table(
+        one.headings, one.lines, left=one.left, name=f"Table: {part.title}", tall=len(one.lines) > MOST_SHOWN
     )
-    drawn = f'<div class="pair"><div>{figures}</div><div>{tables}</div></div>' if figures else tables
+    drawn = f'<div class="pair"><div>{figures}</div>{table}</div>' if figures else table
     return f"<section><h2>{escape(part.title)}</h2>{sentences}{drawn}</section>"
 
 
@@ -87,7 +89,7 @@ def profile_markdown(profile: Profile, advice: Sequence[Advice]) -> str:
     lines = [f"- {percent(one.share)}: {one.what} {one.evidence} {one.remedy}" for one in advice]
     said.append("\n".join(lines) or NO_ADVICE)
     for part in parts(profile):
-        said += [f"**{part.title}.** {' '.join(part.sentences)}".strip(), *map(_short, part.tables)]
+        said += [f"**{part.title}.** {' '.join(part.sentences)}".strip(), _short(part.table)]
     return "\n\n".join(filter(None, said)) + "\n"
 
 
