@@ -23,10 +23,12 @@ EXAMPLES = examples(
     "sennit report put.json --html put.html",
 )
 PAGE = "page.html"
+OURS = "*.sennit-profile"  # what processes write
 
 
 def report(
-    what: Annotated[Path, typer.Argument(metavar="FOLDER|FILE", help="What sennit profile wrote; or a document that "
+    what: Annotated[Path, typer.Argument(metavar="FOLDER|FILE", help="What sennit profile wrote; dumps of PyTorch's "
+                    "Flight Recorder, logs of NCCL Inspector; or a document that "
                     "sennit bench, tune or sim did.")],
     html_file: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="The page.",
                          show_default="page.html in the folder")] = None,
@@ -50,7 +52,7 @@ def report(
     folders = {"svg": svg, "png": png, "pdf": pdf}
     converters = {ending: converter(ending) for ending in ("png", "pdf") if folders[ending]}
     check_files(html_file, csv, markdown_file)
-    document = merged(what)
+    document = _recorded(what) or merged(what)
     if not isinstance(document, dict) or document.get("kind") != "profile":
         pictures = next((f"--{ending}" for ending, folder in folders.items() if folder), "")
         show_document(document, str(what), as_json, csv, markdown_file, html_file, pictures)
@@ -66,6 +68,15 @@ def report(
     if page is not None:
         _write_page(found, advice, page, is_asked=html_file is not None)
     _write_pictures(found, folders, converters)
+
+
+def _recorded(what: Path) -> Any:
+    """What another tool recorded there; None where sennit profile did."""
+    from sennit.programs.profiles import DOCUMENT
+    from sennit.programs.recordings import recorded
+
+    is_ours = (what / DOCUMENT).exists() or any(what.glob(OURS))
+    return recorded(what) if what.exists() and not is_ours else None
 
 
 def _print(found: Profile, advice: list[Advice]) -> None:
