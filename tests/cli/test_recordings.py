@@ -142,8 +142,10 @@ def test_recordings_are_reported(programs: Programs) -> None:
     (programs.folder / "trace" / "notes.txt").write_text("a note")
     done = programs.sennit("report", "trace")
     assert done.returncode == 0, done.stderr
-    assert "Communication took 5 % of run time on the GPUs, 5 % in ncclAllReduce of 8 MiB to 16 MiB" in done.stdout
+    assert "ncclAllReduce" in done.stdout
     assert "wrote trace/page.html" in done.stderr
+    page = (programs.folder / "trace" / "page.html").read_text()
+    assert '<td class="left">ncclAllReduce, GPU memory</td><td>5 %</td>' in page
     again = programs.sennit("report", "trace")
     assert again.stdout == done.stdout, "its own page is none of the recordings"
     assert json.loads(programs.sennit("report", "trace", "--json").stdout)["kind"] == "profile"

@@ -92,18 +92,6 @@ def test_the_first_sentence_says_what_took_the_time() -> None:
     assert page.index("<h1>") < page.index("<svg")
 
 
-def test_the_first_sentence_says_what_gpus_did() -> None:
-    said = (
-        "Communication took 4 % of run time on the GPUs, 4 % in ncclAllReduce of 16 MiB to 32 MiB in GPU memory. "
-        "1 % of run time went into calls on the host."
-    )
-    assert f"<h1>{said}</h1>" in page_of(made_up.ddp())
-    quick = made_up.ddp()
-    for row in quick["rows"]:
-        row["device_seconds"] /= 100
-    assert "there is little to gain" in page_of(quick)
-
-
 def test_names_of_programs_that_hold_html_are_text() -> None:
     document = made_up.halo([HTML, "node2"])
     document |= {"mpi": HTML, "missing": [99], "unreadable": [{"file": HTML, "why": HTML}]}

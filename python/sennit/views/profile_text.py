@@ -7,7 +7,6 @@ from rich.text import Text
 
 from sennit import units
 from sennit.model.profile import Profile, Row
-from sennit.model.profile_sums import on_gpu_clock, spent
 from sennit.views.text_table import Table, print_part
 
 LITTLE = 0.02  # of run time, below which nothing is worth a change
@@ -36,8 +35,6 @@ def headline(profile: Profile) -> str:
         return "The program called neither MPI nor NCCL between its start and its end."
     inside = sum(row.rank_seconds.mean for row in profile.counted)
     share = profile.share(inside)
-    if said := on_gpus(profile):
-        return f"{said} {units.percent(share)} of run time went into calls on the host."
     if only_enqueued(profile):
         return (
             f"Calls of MPI and NCCL took {units.percent(share)} of run time on the host; what NCCL did on the GPUs "
@@ -48,18 +45,6 @@ def headline(profile: Profile) -> str:
     first = max(profile.counted, key=lambda row: row.rank_seconds.mean)
     part = units.percent(profile.share(first.rank_seconds.mean))
     return f"{units.percent(share)} of run time went into communication, {part} into {described(first)}."
-
-
-def on_gpus(profile: Profile) -> str:
-    """Says what calls took that were timed on the GPU, where that is worth a word."""
-    timed = [row for row in profile.counted if on_gpu_clock(row)]
-    processes = len(profile.ranks)
-    share = profile.share(sum(spent(row, processes) for row in timed))
-    if share < LITTLE:
-        return ""
-    first = max(timed, key=lambda row: spent(row, processes))
-    part = units.percent(profile.share(spent(first, processes)))
-    return f"Communication took {units.percent(share)} of run time on the GPUs, {part} in {described(first)}."
 
 
 def only_enqueued(profile: Profile) -> bool:
