@@ -30,7 +30,7 @@ from sennit.model.tuned import PutTable
 from sennit.units import NOTHING
 from sennit.views import puts, result_charts
 from sennit.views.beyond import beyond_markdown
-from sennit.views.chart import standalone
+from sennit.views.charts.frame import standalone
 from sennit.views.machine_svg import machine_svg
 from sennit.views.markdown import pipes
 from sennit.views.origin import origin, repetitions

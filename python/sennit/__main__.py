@@ -59,7 +59,7 @@ VERBS = {
     "tune": Verb("Measure what is fastest on this machine, and keep it.", "tune", "tune"),
     "table": Verb("Show, compare and check what was tuned.", "table"),
     "bench": Verb("Measure how fast it is, and against what.", "bench"),
-    "compare": Verb("Compare two results, row by row.", "compare", "compare"),
+    "compare": Verb("Compare two results, or two profiles, row by row.", "compare", "compare"),
     "explain": Verb("Say why a message travels, or a collective works, as it does.", "explain"),
     "sim": Verb("Say what a collective would take on a machine, and what limits it.", "sim"),
     "check": Verb("Prove every algorithm right.", "sim", "check", "CHECK_EXAMPLES"),
@@ -72,7 +72,7 @@ VERBS = {
     "profile": Verb(
         "Run a program, and write down what it communicates.", "profile", "profile", own_arguments=False
     ),
-    "report": Verb("Say what a profiled program communicated.", "profile", "report", "REPORT_EXAMPLES"),
+    "report": Verb("Show a profile, or any other document of sennit.", "report", "report"),
     "version": Verb("Print the version, and where its programs are.", "version", "version"),
 }  # fmt: skip
 

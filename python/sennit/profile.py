@@ -1,6 +1,11 @@
-"""Phases of a program, for `sennit profile`; nothing happens where nobody profiles.
+"""Profiles in Python: what `sennit profile` wrote, and names for the phases of a program that it watches.
 
-with sennit.profile.phase("exchange"):
+import sennit.profile
+run = sennit.profile.load("run1")
+slowest = max(run.rows, key=lambda row: row["seconds"])
+run.rows.to_pandas()  # where pandas is installed; to_arrow() where pyarrow is
+
+with sennit.profile.phase("exchange"):  # in the program; nothing happens where nobody profiles
     ...
 """
 
@@ -10,8 +15,21 @@ import ctypes
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sennit.programs.load_profile import Tables
 
 _open: list[str] = []  # phases that this process is in, the innermost last
+
+
+def load(folder: str | Path) -> Tables:
+    """The profile in a folder, or in a file that `sennit report --json` wrote, as lists of dictionaries: `rows`,
+    `ranks`, `partners` and `skew`. Raises Problem where there is none."""
+    from sennit.programs import load_profile  # here, as programs import this module that load nothing
+
+    return load_profile.load(folder)
 
 
 @contextmanager

@@ -62,6 +62,5 @@ def percent(fraction: float) -> str:
     """0.914 → "91 %"; what is there but rounds to nothing is "<1 %"."""
     if not math.isfinite(fraction):
         return "–"
-    if 0 < fraction < 0.005:
-        return "<1 %"
-    return f"{100 * fraction:.0f} %"
+    said = f"{100 * fraction:.0f} %"
+    return "<1 %" if fraction > 0 and said == "0 %" else said

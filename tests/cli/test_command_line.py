@@ -36,7 +36,7 @@ def error_line(error: dict[str, str]) -> str:
         ["bench", "collectives"], ["bench", "mpi"], ["bench", "torch"], ["bench", "training"],
         ["explain", "allreduce"], ["explain", "all-to-all"], ["explain", "send"], ["table"],
         ["table", "show"], ["table", "diff"], ["table", "check"], ["compare"], ["check"], ["sim"],
-        ["sim", "allreduce"], ["reproduce"], ["run"],
+        ["sim", "allreduce"], ["reproduce"], ["run"], ["profile"], ["report"],
     ],
 )  # fmt: skip
 def test_every_verb_has_help_with_examples(programs: Programs, verb: list[str]) -> None:

@@ -20,11 +20,15 @@ from typing import Any
 import generate_docs
 import highlights
 import kept_documents
+import made_up_profiles
 import pytest
 from conftest import ROOT, data, kept_plans, shown
 from mutant import mutant
 from sennit import __main__
+from sennit.advice.advice import NOTHING_KNOWN, Known
+from sennit.advice.rules import advise
 from sennit.compare.groups import groups
+from sennit.compare.profiles import as_result
 from sennit.compare.runs import broken, compare, comparison_document, limit
 from sennit.compare.table_diff import diff_document, table_diff
 from sennit.compare.verdicts import below
@@ -34,6 +38,7 @@ from sennit.model.document import Part, parse, read_json
 from sennit.model.explain import Explanation
 from sennit.model.machine import Machine
 from sennit.model.plans import CollectiveTable, KeptTable
+from sennit.model.profile import Profile
 from sennit.model.result import Result
 from sennit.model.sim import Simulation, Sweep
 from sennit.model.tuned import PutTable
@@ -42,14 +47,19 @@ from sennit.programs.problem import Exit, Problem
 from sennit.programs.process import Output
 from sennit.programs.progress import step_of
 from sennit.views import puts, sim_sweep
+from sennit.views.advice_text import print_advice
 from sennit.views.changes_text import print_comparison, print_table_diff
+from sennit.views.charts.frame import standalone
 from sennit.views.collective_plan_text import print_collective_plan
-from sennit.views.csv import to_csv
+from sennit.views.csv import profile_csv, to_csv
 from sennit.views.doctor_text import print_doctor
 from sennit.views.explain_text import print_explanation
 from sennit.views.machine_svg import machine_svg
 from sennit.views.machine_text import print_machine
 from sennit.views.plan_tables import check_text, print_kept, print_plan_table
+from sennit.views.profile.page import profile_html, profile_markdown
+from sennit.views.profile.sections import parts
+from sennit.views.profile_text import print_profile
 from sennit.views.sections import body_markdown, html, markdown, print_result, sections_of, table_markdown
 from sennit.views.sim_html import picture, simulation_html, sweep_html
 from sennit.views.sim_text import print_simulation
@@ -74,6 +84,7 @@ BENCHMARKS = {
 }
 RESULTS = BENCHMARKS["result"]
 TABLES = [data("tuned"), *kept("results/*/put-table.json")]
+PROFILES = (made_up_profiles.ddp, made_up_profiles.halo, made_up_profiles.horovod)
 MACHINES = [data("machine"), *kept("machines/*.json")]
 
 
@@ -189,6 +200,23 @@ def draw_sweep(sweep: Sweep, random: Random) -> None:
     check_page(sweep_html(sweep))
 
 
+def draw_profile(profile: Profile, random: Random) -> None:
+    """Every view, advice with and without a machine, and beside a good one, either way round."""
+    good = Profile.model_validate(made_up_profiles.halo())
+    known = Known(Machine.model_validate(random.choice(MACHINES)), CollectiveTable.model_validate(data("plans")))
+    advice = advise(profile, random.choice([known, NOTHING_KNOWN]))
+    shown(lambda console: print_profile(profile, console), random.choice(WIDTHS))
+    shown(lambda console: print_advice(advice, console), random.choice(WIDTHS))
+    rows = list(csv.reader(io.StringIO(profile_csv(profile), newline="")))
+    assert [len(row) for row in rows] == [len(rows[0])] * (len(profile.rows) + 1)
+    assert profile_markdown(profile, advice)
+    check_page(profile_html(profile, advice))
+    for part in parts(profile):
+        for svg in part.pictures.values():
+            check_picture(standalone(svg))
+    draw_comparison(as_result(good), as_result(profile), random)
+
+
 def draw_doctor(doctor: Doctor, random: Random) -> None:
     shown(lambda console: print_doctor(doctor, console), random.choice(WIDTHS))
 
@@ -212,6 +240,7 @@ KINDS: dict[str, tuple[list[Any], type[Part], Callable[[Any, Random], None], int
     "plan": ([data("collective_plan")], CollectivePlan, draw_plan, 120),
     "simulation": ([data("sim")], Simulation, draw_simulation, 120),
     "sweep": ([data("sim_sweep")], Sweep, draw_sweep, 120),
+    "profile": ([make() for make in PROFILES], Profile, draw_profile, 200),
     "doctor": ([data("doctor")], Doctor, draw_doctor, 100),
 }
 
@@ -266,6 +295,7 @@ VERBS: dict[str, tuple[list[str], list[Any], str]] = {
     "plan": (["explain", "allreduce", "1M"], [data("collective_plan")], "sennit-explain"),
     "explain": (["explain", "put", "1M", "--from", "gpu0", "--to", "gpu1"], [data("explain")], "sennit-explain"),
     "bench": (["bench", "put", "--no-tune", *FILES], RESULTS, "sennit-bench-put"),
+    "report": (["report", "kept.json", "--csv", "a.csv", "--html", "a.html"], [made_up_profiles.halo()], "kept.json"),
     "show": (["bench", "show", "kept.json", *FILES], RESULTS, "kept.json"),
 }
 # --json alone elsewhere

@@ -18,7 +18,8 @@ from sennit.model.sim import Load, Messages, SimulatedPut, Simulation, Sweep
 from sennit.programs.problem import Exit, Problem
 from sennit.programs.sim import sizes_of
 from sennit.views import sim_sweep, sim_text
-from sennit.views.chart import Bar, bar_chart, time_axis
+from sennit.views.charts.bars import Bar, bar_chart
+from sennit.views.charts.frame import time_axis
 from sennit.views.loads import LAST_BAND, Loads, band, link_lines, ways
 from sennit.views.machine_svg import machine_svg
 from sennit.views.sim_html import picture, simulation_html, sweep_html

@@ -19,6 +19,7 @@ BUFFERS = {
     "gpu": "GPU buffers", "host": "host buffers", "gpu_host": "GPU → host", "host_gpu": "host → GPU",
     "managed": "managed buffers",
 }  # fmt: skip
+PROGRAMS = ("MPI_", "nccl")  # beginnings of functions that programs call, in profiles
 WAYS = {"graph": "in a CUDA graph", "queued": "queued behind other work", "eager": "call by call"}
 
 
@@ -28,6 +29,10 @@ def title(row: Row) -> str:
     ranks = f"{row.ranks} ranks" + (f" on {row.nodes} nodes" if row.nodes > 1 else "")
     if row.operation == "training":
         return f"Training: {training_name(row)}, {f'buckets {row.bucket_mb} MB, ' if row.bucket_mb else ''}{ranks}"
+    if row.operation.startswith(PROGRAMS):
+        memory = f"{row.buffers} memory".replace("gpu", "GPU") if row.buffers else ""
+        said = ", ".join(filter(None, (memory, ranks if row.ranks > 1 else "", row.way)))
+        return f"{row.operation}: {said}" if said else row.operation
     if row.way:
         return f"{spoken(row.operation)}, {row.type}, {WAYS.get(row.way, row.way)}, {ranks}"
     if row.buffers:

@@ -11,7 +11,7 @@ from typing import Any
 from sennit import units
 from sennit.baselines.training import difference
 from sennit.compare.changes import Judged, Verdict, counts, differing, geometric_mean, judged, unclear
-from sennit.compare.groups import title
+from sennit.compare.groups import PROGRAMS, title
 from sennit.model.result import BENCH_MPI, Result, Row
 from sennit.programs.problem import Exit, Problem
 
@@ -20,7 +20,10 @@ from sennit.programs.problem import Exit, Problem
 OTHER_CALLS = 2.0
 
 # Settings that say how long and what was measured, not how; and one that is a measurement.
-NO_DIFFERENCE = {"seconds", "runs", "steps", "losses", "sizes", "operations", "variants", "setup_ms", "ucx"}
+NO_DIFFERENCE = {"seconds", "runs", "steps", "losses", "sizes", "operations", "variants", "setup_ms", "ucx",
+                 "run_seconds", "in_calls"}  # fmt: skip
+
+FEWEST = 3  # calls of a process in a profile, below which nothing is known of how they differ
 
 LATE = "skew_us"  # the setting by which the last rank starts later: with another one, times are of something else
 
@@ -204,6 +207,8 @@ def _judged(first: Row, second: Row, one_launch: bool) -> Judged:
     """`one_launch`: calls back to back share the time of one."""
     if first.verified != second.verified:
         return unclear(f"verified in {'A' if first.verified else 'B'} alone")
+    if first.operation.startswith(PROGRAMS) and min(first.repetitions, second.repetitions) < FEWEST:
+        return unclear(f"fewer than {FEWEST} calls a process")
     if first.graph != second.graph:
         ways = ("as a CUDA graph", "call by call")
         one, other = ways if first.graph else ways[::-1]

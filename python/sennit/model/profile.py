@@ -23,7 +23,9 @@ class Rank(Part):
     process: int
     program: str
     ended: Literal["killed", "finalized", "exited"]
+    started_unix: NonNegativeFloat = 0
     seconds: NonNegativeFloat
+    inside_seconds: NonNegativeFloat = Field(default=0, description="In calls, of all threads and from start to end")
     calls: NonNegativeInt
     at_once: NonNegativeInt
     threads: NonNegativeInt

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,16 +11,22 @@ from sennit.programs import console
 from sennit.programs.problem import Exit, Problem
 from sennit.verbs.options import AsJson, examples, print_json
 
+if TYPE_CHECKING:
+    from sennit.model.result import Result
+
 EXAMPLES = examples(
     "sennit compare before.json after.json",
     "sennit compare before.json after.json --fail-if slower:3",
+    "sennit compare run1 run2 --fail-if slower:3",
     "sennit compare before.json after.json --fail-if slower --fail-if unclear --json",
 )
 
 
 def compare(
-    first: Annotated[Path, typer.Argument(metavar="A.json", help="A result that sennit bench wrote.")],
-    second: Annotated[Path, typer.Argument(metavar="B.json", help="Another one of the same benchmark.")],
+    first: Annotated[
+        Path, typer.Argument(metavar="A", help="A result that sennit bench wrote, or a profile’s folder.")
+    ],
+    second: Annotated[Path, typer.Argument(metavar="B", help="Another one, of the same benchmark or program.")],
     fail_if: Annotated[
         list[str] | None,
         typer.Option(
@@ -31,18 +37,16 @@ def compare(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare two results, row by row: is B the same as A, faster, slower, or can it not be told?
+    """Compare two results, or two profiles, row by row: is B the same as A, faster, slower, or can it not be told?
 
     Only what was measured in the same way is compared. What differs between machines and versions is said first."""
     # Here, so that --help does not wait for them.
     from sennit.compare.runs import NOT_COMPARED, broken, comparison_document, limit
     from sennit.compare.runs import compare as compared
-    from sennit.model.document import read_json
-    from sennit.model.result import read_result
     from sennit.views.changes_text import print_comparison
 
     limits = [limit(text) for text in fail_if or []]
-    runs = read_result(read_json(first), str(first)), read_result(read_json(second), str(second))
+    runs = _read(first), _read(second)
     found = compared(*runs)
     files = str(first), str(second)
     if as_json:
@@ -53,3 +57,17 @@ def compare(
         more = f" (and {len(bad) - 3} more)" if len(bad) > 3 else ""
         remedy = "Measure both longer (--seconds), in the same way" if bad == [NOT_COMPARED] else ""
         raise Problem("; ".join(bad[:3]) + more, remedy, Exit.WORSE)
+
+
+def _read(what: Path) -> Result:
+    """A result, or a profile as one. Raises Problem."""
+    from sennit.compare.profiles import KIND, as_result
+    from sennit.model.document import parse, read_json
+    from sennit.model.profile import Profile
+    from sennit.model.result import read_result
+    from sennit.programs.profiles import merged
+
+    document = merged(what) if what.is_dir() else read_json(what)
+    if isinstance(document, dict) and document.get("kind") == KIND:
+        return as_result(parse(Profile, document, str(what)))
+    return read_result(document, str(what))

@@ -19,7 +19,7 @@ from sennit.formats.schedule import document, read_schedule
 from sennit.programs import console
 from sennit.programs.problem import Exit, Problem
 from sennit.units import bytes_of
-from sennit.verbs.options import examples, write
+from sennit.verbs.options import examples, write, write_bytes
 
 EXPORT_EXAMPLES = examples(
     "sennit sim export ring.json --to goal --output ring.goal",
@@ -80,13 +80,3 @@ def bytes_of_message(text: str) -> int:
         return bytes_of(text)
     except ValueError as error:
         raise Problem(f"--bytes: {error}", "Use 4096, 64K, 256M or 1G", Exit.USAGE) from None
-
-
-def write_bytes(file: Path, content: bytes) -> None:
-    """As write(), of what is no text."""
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(content)
-    except OSError as error:
-        raise Problem(f"{file} cannot be written: {error.strerror}", "Name another file", Exit.USAGE) from None
-    console.messages().print(Text(f"wrote {file}"), soft_wrap=True)

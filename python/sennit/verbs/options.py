@@ -107,9 +107,14 @@ def _unwritable(file: Path, error: OSError) -> Problem:
 
 def write(file: Path, text: str) -> None:
     """Writes a file that the user named, and says so on stderr. Raises Problem when it cannot be written."""
+    write_bytes(file, text.encode("utf-8"))
+
+
+def write_bytes(file: Path, content: bytes) -> None:
+    """The same of what is no text."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
+        file.write_bytes(content)
     except OSError as error:
         raise _unwritable(file, error) from None
     console.messages().print(Text(f"wrote {file}"), soft_wrap=True)

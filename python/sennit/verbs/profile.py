@@ -1,4 +1,4 @@
-"""`sennit profile` and `sennit report`."""
+"""`sennit profile`."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.text import Text
 
-from sennit.model.document import parse, read_json
+from sennit.model.document import parse
 from sennit.model.profile import Profile
-from sennit.programs import console, places, process
+from sennit.programs import console, places
 from sennit.programs.preloading import LOCAL_RANKS, find_program, with_library_before
 from sennit.programs.problem import Exit, Problem
-from sennit.verbs.options import AsJson, examples, print_json
+from sennit.programs.profiles import DOCUMENT, merged
+from sennit.verbs.options import examples
 from sennit.views.profile_text import print_profile
 
 EXAMPLES = examples(
@@ -29,7 +30,6 @@ EXAMPLES = examples(
     "sennit profile --accelerate -- torchrun --nproc-per-node 4 train.py",
     "srun -n 4 sennit profile -o run1 -- ./program",
 )
-REPORT_EXAMPLES = examples("sennit report run1", "sennit report run1 --json | jq '.rows[0]'")
 
 
 class GpuTimes(str, Enum):
@@ -41,7 +41,6 @@ class GpuTimes(str, Enum):
 
 
 OBSERVER = "libsennit-recorder.so"
-DOCUMENT = "profile.json"
 FEW = 4  # functions in the summary at a program's end
 
 
@@ -79,19 +78,6 @@ def profile(
     raise typer.Exit(code)
 
 
-def report(
-    what: Annotated[Path, typer.Argument(metavar="FOLDER", help="What sennit profile wrote.")],
-    as_json: AsJson = False,
-) -> None:
-    """Say what a profiled program communicated, and where its time went."""
-    document = merged(what)
-    found = parse(Profile, document, str(what))
-    if as_json:
-        print_json(document)
-    else:
-        print_profile(found, console.results())
-
-
 def is_of_launcher(environment: Mapping[str, str]) -> bool:
     """Whether a launcher has started this process as one of its ranks. Slurm numbers the script of a batch job too,
     which is no rank: it has no step."""
@@ -117,18 +103,6 @@ def make_folder(asked: Path | None, is_rank: bool) -> Path:
         remedy = "Name a folder that can be written to: sennit profile -o FOLDER"
         raise Problem(f"{folder} cannot be made: {error.strerror}", remedy, Exit.USAGE) from None
     return folder
-
-
-def merged(folder: Path) -> Any:
-    """The folder's document: the one that is there, else made of what its processes wrote. Raises Problem."""
-    if folder.is_file():
-        return read_json(folder)
-    if not folder.is_dir():
-        raise Problem(f"{folder} does not exist", "Name a folder that sennit profile wrote", Exit.USAGE)
-    if (folder / DOCUMENT).is_file():
-        return read_json(folder / DOCUMENT)
-    document, _ = process.document("sennit-profile", str(folder), title="merging the profile")
-    return document
 
 
 def summarize(folder: Path) -> None:

@@ -16,7 +16,7 @@ from sennit.programs.problem import Exit, Problem
 from sennit.programs.sim import MessagesQuestion, Question, ask, ask_each, ask_messages, sizes_of
 from sennit.verbs.options import check_files, print_json, write
 from sennit.views import sim_html, sim_sweep
-from sennit.views.chart import standalone
+from sennit.views.charts.frame import standalone
 from sennit.views.sim_text import print_messages, print_simulation
 
 

@@ -60,7 +60,7 @@ def diff(
     as_json: AsJson = False,
 ) -> None:
     """Compare two tables of collectives, case by case: which plan is taken, and is it the same, faster or slower?"""
-    tables = _collectives(first), _collectives(second)
+    tables = collectives_of(first), collectives_of(second)
     found = table_diff(*tables)
     files = str(first), str(second)
     if as_json:
@@ -104,8 +104,9 @@ def _read(file: Path) -> CollectiveTable | PutTable:
     return parse(CollectiveTable, document, str(file))
 
 
-def _collectives(file: Path) -> CollectiveTable:
+def collectives_of(file: Path) -> CollectiveTable:
+    """A table of collectives in a file. Raises Problem where it has none."""
     table = _read(file)
     if isinstance(table, PutTable):
-        raise Problem(f"{file} is a table of puts", "Give two tables of collectives", Exit.USAGE)
+        raise Problem(f"{file} is a table of puts", "Give a table of collectives", Exit.USAGE)
     return table

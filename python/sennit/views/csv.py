@@ -1,12 +1,14 @@
-"""A result as CSV: one line a row of the document, figures as they are."""
+"""A result, or a profile, as CSV: one line a row of the document, figures as they are."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from sennit.model.profile import Profile
+from sennit.model.profile_tables import columns, tables
 from sennit.model.result import BENCH_MPI, COLLECTIVE, PUT, TORCH, TRAINING, Result
 
 # What the rows of each benchmark have, behind where and when they were measured.
@@ -26,14 +28,26 @@ COLUMNS = {
 
 def to_csv(result: Result) -> str:
     """The text. A split is written as route=share, separated by semicolons, as are other values that are several."""
-    text = io.StringIO()
     columns = ["machine", "date", *COLUMNS.get(result.kind, COLUMNS[PUT]).split()]
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
+    lines = []
     for row in result.rows:
         values = row.model_dump(by_alias=True) | {"machine": result.machine.name, "date": result.date}
-        values["split"] = [f"{part.route}={part.share:g}" for part in row.split]
-        writer.writerow({column: _cell(values[column]) for column in columns})
+        lines.append(values | {"split": [f"{part.route}={part.share:g}" for part in row.split]})
+    return lines_csv(columns, lines)
+
+
+def profile_csv(profile: Profile) -> str:
+    """The rows of a profile: one line each kind of calls."""
+    return lines_csv(columns("rows"), tables(profile)["rows"])
+
+
+def lines_csv(columns: Sequence[str], lines: Iterable[Mapping[str, Any]]) -> str:
+    """The text of these columns of lines."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    for line in lines:
+        writer.writerow({column: _cell(line[column]) for column in columns})
     return text.getvalue()
 
 

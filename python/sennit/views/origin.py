@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Mapping
 
 from sennit.model.result import MeasuredOn, Result
+from sennit.units import percent, three_digits
 
 
 def origin(result: Result) -> str:
     """For example: Measured 2026-11-21 on hgx-h200-4 (4 × NVIDIA H200, 64 cores), driver 580.159, CUDA 13.0, …"""
-    measured = f"Measured {result.date[:10]} on {place(result.machine, result.versions)}."
-    return " ".join(part for part in (measured, _set_up(result), _late(result)) if part)
+    date = f" {result.date[:10]}" if result.date else ""
+    measured = f"Measured{date} on {place(result.machine, result.versions)}."
+    return " ".join(part for part in (measured, _run(result), _set_up(result), _late(result)) if part)
 
 
 def place(machine: MeasuredOn, versions: Mapping[str, str]) -> str:
@@ -26,6 +28,14 @@ def place(machine: MeasuredOn, versions: Mapping[str, str]) -> str:
     software += [f"{name} {version}" for name, version in versions.items() if version]
     hardware = f" ({', '.join(devices)})" if devices else ""
     return ", ".join([f"{machine.name}{hardware}", *software])
+
+
+def _run(result: Result) -> str:
+    """Of a profile, how long the program ran; else empty."""
+    seconds, share = result.settings.get("run_seconds"), result.settings.get("in_calls")
+    if not isinstance(seconds, float) or not isinstance(share, float):
+        return ""
+    return f"It ran for {three_digits(seconds)} s, {percent(share)} of it in calls."
 
 
 def _set_up(result: Result) -> str:

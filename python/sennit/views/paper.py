@@ -9,7 +9,7 @@ from rich.text import Text
 
 from sennit import units
 from sennit.model.sim import Paper, PaperNumber
-from sennit.views.chart import Bar, bar_chart
+from sennit.views.charts.bars import Bar, bar_chart
 from sennit.views.markdown import pipes
 from sennit.views.text_table import Table, print_table
 

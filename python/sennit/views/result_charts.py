@@ -8,7 +8,8 @@ from collections.abc import Callable
 from sennit import units
 from sennit.compare.groups import BASELINE, Group
 from sennit.compare.verdicts import spoken
-from sennit.views.chart import COLOURS, Axis, Point, Series, area_chart, line_chart, linear_axis, size_axis, time_axis
+from sennit.views.charts.frame import COLOURS, Axis, linear_axis, size_axis, time_axis
+from sennit.views.charts.lines import Point, Series, area_chart, line_chart
 
 
 def times(group: Group, name: Callable[[str], str] = str) -> list[str]:

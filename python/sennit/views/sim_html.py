@@ -9,7 +9,7 @@ from sennit.model.machine import Machine
 from sennit.model.sim import Load, Simulation, Sweep
 from sennit.units import NOTHING
 from sennit.views import sim_sweep
-from sennit.views.chart import Bar, bar_chart
+from sennit.views.charts.bars import Bar, bar_chart
 from sennit.views.loads import Loads
 from sennit.views.machine_svg import machine_svg
 from sennit.views.page import facts, html_table, page

@@ -8,7 +8,8 @@ from rich.text import Text
 from sennit import units
 from sennit.model.sim import SimulatedPlan, Simulation, Sweep
 from sennit.units import NOTHING
-from sennit.views.chart import COLOURS, NEAREST, Axis, Point, Series, line_chart, linear_axis, size_axis, time_axis
+from sennit.views.charts.frame import COLOURS, NEAREST, Axis, linear_axis, size_axis, time_axis
+from sennit.views.charts.lines import Point, Series, line_chart
 from sennit.views.sim_text import CHANGED, changed, of_each_algorithm
 from sennit.views.text_table import Table, print_table
 

@@ -1,5 +1,6 @@
-"""Line, area and bar charts as SVG text: small, without scripts, the same bytes for the same input (so that the
-figures of docs/ can be compared with what results/ give), and readable on a light and on a dark page."""
+"""What charts share: their axes, their frame, their colours. A chart is SVG text: small, without scripts, the same
+bytes for the same input (so that the figures of docs/ can be compared with what results/ give), and readable on a
+light and on a dark page."""
 
 from __future__ import annotations
 
@@ -7,13 +8,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import pairwise
 
 from sennit import units
 
 WIDTH, HEIGHT = 620, 320
 LEFT, RIGHT, TOP, BOTTOM = 58, 16, 34, 66  # margins around the plot itself
 LETTER = 7  # width of a letter, at most
-BAR, LONGEST = 20, 32  # from a bar to the next one; letters of a bar's name that are shown
 
 NEAREST = 1e-9  # less than anything that is measured; steps of the smallest numbers there are vanish
 
@@ -30,24 +31,17 @@ STYLE = (
     "@media(prefers-color-scheme:dark){.chart{fill:#d8dee4}}"
 )
 
-
-@dataclass(frozen=True)
-class Point:
-    """One value with its spread; `note` is shown when the pointer rests on it."""
-
-    x: float
-    y: float
-    spread: float = 0
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class Series:
-    """A line. `limit`: drawn dashed and grey, as what cannot be passed."""
-
-    name: str
-    points: Sequence[Point]
-    limit: bool = False
+# Of charts that are as legible on a telephone: they are so wide, and a page never draws them much larger.
+NARROW = 360
+NARROW_LETTER = 6.6  # width of a letter of 11 px, at most in the mean
+# One colour a kind of memory, everywhere; `idle` is the time outside of calls.
+NARROW_STYLE = (
+    ".narrow{font-size:11px;font-variant-numeric:tabular-nums}.narrow .said{font-weight:600}"
+    "rect.track,rect.idle{fill:#e4e8ec}rect.gpu{fill:#0a7d5a}rect.heat{fill:#33415c}rect.host{fill:#2a6fbb}"
+    "rect.pinned{fill:#7b54b8}rect.managed{fill:#b05f12}rect.none{fill:#7d8590}"
+    "@media(prefers-color-scheme:dark){rect.track,rect.idle{fill:#2b323a}rect.gpu{fill:#34b98d}rect.heat{fill:#a9bcdb}"
+    "rect.host{fill:#5f9fe6}rect.pinned{fill:#a98be0}rect.managed{fill:#d98f45}rect.none{fill:#8b949e}}"
+)
 
 
 @dataclass(frozen=True)
@@ -106,100 +100,14 @@ def _decade(power: int) -> str:
     return f"{10.0 ** (power - base):.{max(0, base - power)}f} {unit}"
 
 
-def line_chart(title: str, x: Axis, y: Axis, series: Sequence[Series], marked: float | None = None) -> str:
-    """Lines with their spreads. A horizontal line at `marked`, where given."""
-    parts = []
-    if marked is not None:
-        height = _y(y, marked)
-        parts.append(f'<path class="limit" d="M{LEFT} {height:.1f}H{WIDTH - RIGHT}"/>')
-    colours = iter(range(len(series)))
-    legend = []
-    for one in series:
-        if not one.points:
-            continue
-        path = "M" + "L".join(f"{_x(x, point.x):.1f} {_y(y, point.y):.1f}" for point in one.points)
-        if one.limit:
-            parts.append(f'<path class="limit" d="{path}"/>')
-            legend.append((one.name, "#888"))
-            continue
-        colour = COLOURS[next(colours) % len(COLOURS)]
-        legend.append((one.name, colour))
-        parts.append(f'<path class="line" stroke="{colour}" d="{path}"/>')
-        parts += [_mark(x, y, point, one.name, colour) for point in one.points]
-    return _frame(title, x, y, parts, legend)
-
-
-def area_chart(title: str, x: Axis, y: Axis, layers: Sequence[Series]) -> str:
-    """Layers stacked on each other, the first at the bottom. All have the same places on the x axis."""
-    parts = []
-    legend = []
-    below = [0.0] * (len(layers[0].points) if layers else 0)
-    for index, layer in enumerate(layers):
-        above = [base + point.y for base, point in zip(below, layer.points, strict=True)]
-        places = [_x(x, point.x) for point in layer.points]
-        if len(places) == 1:  # one size: a band across the plot, as a polygon of one point shows nothing
-            places, above, low = [LEFT, WIDTH - RIGHT], above * 2, below * 2
-        else:
-            low = below
-        there = [f"{at:.1f} {_y(y, value):.1f}" for at, value in zip(places, above, strict=True)]
-        back = [f"{at:.1f} {_y(y, value):.1f}" for at, value in zip(reversed(places), reversed(low), strict=True)]
-        colour = COLOURS[index % len(COLOURS)]
-        name = escape(layer.name)
-        parts.append(
-            f'<path class="area" fill="{colour}" d="M{"L".join(there + back)}Z"><title>{name}</title></path>'
-        )
-        legend.append((layer.name, colour))
-        below = above[: len(layer.points)]
-    return _frame(title, x, y, parts, legend)
-
-
-@dataclass(frozen=True)
-class Bar:
-    """A part of a whole, from 0 to 1, and what is written behind it."""
-
-    name: str
-    part: float
-    said: str
-
-
-def bar_chart(title: str, bars: Sequence[Bar], marked: float | None = None) -> str:
-    """Bars from left to right, one below the other, with their names before them; a line at a marked part."""
-    names = [bar.name if len(bar.name) <= LONGEST else f"{bar.name[: LONGEST - 1]}…" for bar in bars]
-    left = 14 + 7.6 * max(map(len, names), default=0)
-    right = WIDTH - RIGHT - 46  # room for what is written behind the longest
-    height = TOP + BAR * len(bars) + 8
-    lines = [_head(title, height), f'<text class="title" x="{LEFT}" y="18">{escape(title)}</text>']
-    for index, (bar, name) in enumerate(zip(bars, names, strict=True)):
-        top, end = TOP + BAR * index, left + min(1.0, max(0.0, bar.part)) * (right - left)
-        lines.append(f'<text x="{left - 6:.1f}" y="{top + 12}" text-anchor="end">{escape(name)}</text>')
-        lines.append(
-            f'<rect x="{left:.1f}" y="{top + 1}" width="{end - left:.1f}" height="{BAR - 6}" fill="{COLOURS[0]}">'
-            f"<title>{escape(f'{bar.name}: {bar.said}')}</title></rect>"
-        )
-        lines.append(f'<text x="{end + 5:.1f}" y="{top + 12}">{escape(bar.said)}</text>')
-    for part in (0.0,) if marked is None else (0.0, marked):
-        lines.append(f'<path class="axis" d="M{left + part * (right - left):.1f} {TOP - 2}V{height - 8}"/>')
-    return "".join(lines) + "</svg>"
-
-
-def _x(axis: Axis, value: float) -> float:
+def x_of(axis: Axis, value: float) -> float:
+    """Where a value lies from left to right in a frame()."""
     return LEFT + axis.fraction(value) * (WIDTH - LEFT - RIGHT)
 
 
-def _y(axis: Axis, value: float) -> float:
+def y_of(axis: Axis, value: float) -> float:
+    """The same from top to bottom."""
     return HEIGHT - BOTTOM - axis.fraction(value) * (HEIGHT - TOP - BOTTOM)
-
-
-def _mark(x: Axis, y: Axis, point: Point, name: str, colour: str) -> str:
-    """The dot of a point, its spread as a bar, and its note."""
-    at, height = _x(x, point.x), _y(y, point.y)
-    bar = ""
-    if point.spread > 0:
-        low, high = _y(y, max(y.low, point.y - point.spread)), _y(y, min(y.high, point.y + point.spread))
-        if low - high >= 3:  # less is hidden behind the dot
-            bar = f'<path class="bar" stroke="{colour}" d="M{at:.1f} {low:.1f}V{high:.1f}"/>'
-    note = f"<title>{escape(f'{name}: {point.note}' if point.note else name)}</title>"
-    return f'{bar}<circle cx="{at:.1f}" cy="{height:.1f}" r="3.2" fill="{colour}">{note}</circle>'
 
 
 def _label(at: float, below: int, label: str) -> str:
@@ -209,15 +117,15 @@ def _label(at: float, below: int, label: str) -> str:
     return f'<text x="{at:.1f}" y="{below}" text-anchor="middle">{escape(label)}</text>'
 
 
-def _frame(title: str, x: Axis, y: Axis, parts: list[str], legend: list[tuple[str, str]]) -> str:
+def frame(title: str, x: Axis, y: Axis, parts: list[str], legend: list[tuple[str, str]]) -> str:
     """The chart around `parts`: grid, labels, title, and a legend below that wraps."""
     lines = [f'<text class="title" x="{LEFT}" y="18">{escape(title)}</text>']
     for value, label in y.ticks:
-        height = _y(y, value)
+        height = y_of(y, value)
         lines.append(f'<path class="grid" d="M{LEFT} {height:.1f}H{WIDTH - RIGHT}"/>')
         lines.append(f'<text x="{LEFT - 6}" y="{height + 4:.1f}" text-anchor="end">{escape(label)}</text>')
     for value, label in x.ticks:
-        at = _x(x, value)
+        at = x_of(x, value)
         lines.append(f'<path class="axis" d="M{at:.1f} {HEIGHT - BOTTOM}v4"/>')
         lines.append(_label(at, HEIGHT - BOTTOM + 18, label))
     lines.append(f'<path class="axis" d="M{LEFT} {HEIGHT - BOTTOM}H{WIDTH - RIGHT}"/>')
@@ -230,17 +138,60 @@ def _frame(title: str, x: Axis, y: Axis, parts: list[str], legend: list[tuple[st
         lines.append(f'<rect x="{at:.1f}" y="{row - 9}" width="12" height="10" rx="2" fill="{colour}"/>')
         lines.append(f'<text x="{at + 17:.1f}" y="{row}">{escape(name)}</text>')
         at += length
-    return _head(title, max(HEIGHT, row + 10)) + "".join(lines) + "</svg>"
+    return head(title, max(HEIGHT, row + 10)) + "".join(lines) + "</svg>"
 
 
-def _head(title: str, height: float) -> str:
+def head(title: str, height: float) -> str:
+    """The begin of a chart."""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 {WIDTH} {height:.0f}" role="img" '
         f'aria-label="{escape(title)}">'
     )
 
 
+def narrow_head(title: str, height: float) -> str:
+    """The same of a narrow chart, with its title."""
+    svg = head(title, height).replace(f"0 0 {WIDTH}", f"0 0 {NARROW}").replace('"chart"', '"chart narrow"')
+    return f'{svg}<text class="title" x="0" y="13">{escape(title)}</text>'
+
+
+def labels(names: Sequence[tuple[float, str]], y: float) -> str:
+    """Names below the places that they are of, on one line of a narrow chart, as many as there is room for."""
+    every = step_of(names)
+    return "".join(
+        f'<text x="{(begin + end) / 2:.1f}" y="{y:.1f}" text-anchor="middle">{escape(name)}</text>'
+        for (begin, end), (_, name) in zip(_boxes(names[::every]), names[::every], strict=True)
+    )
+
+
+def step_of(names: Sequence[tuple[float, str]]) -> int:
+    """Which of them labels() writes: each, or every second one and so on."""
+    return next((step for step in range(1, len(names)) if _fit(_boxes(names[::step]))), max(1, len(names)))
+
+
+def _boxes(names: Sequence[tuple[float, str]]) -> list[tuple[float, float]]:
+    """From where to where they are written."""
+    widths = [NARROW_LETTER * len(name) for _, name in names]
+    begins = [min(max(at - width / 2, 0), NARROW - width) for (at, _), width in zip(names, widths, strict=True)]
+    return [(begin, begin + width) for begin, width in zip(begins, widths, strict=True)]
+
+
+def _fit(boxes: Sequence[tuple[float, float]]) -> bool:
+    return all(end + NARROW_LETTER <= begin for (_, end), (begin, _) in pairwise(boxes))
+
+
+def legend(entries: Sequence[tuple[str, str]], x: float, y: float) -> str:
+    """Squares of these kinds (classes of the style), each with its name, on one line of a narrow chart."""
+    written = []
+    for kind, name in entries:
+        written.append(f'<rect class="{kind}" x="{x:.1f}" y="{y - 9:.1f}" width="10" height="10" rx="2"/>')
+        written.append(f'<text x="{x + 15:.1f}" y="{y:.1f}">{escape(name)}</text>')
+        x += 30 + NARROW_LETTER * len(name)
+    return "".join(written)
+
+
 def standalone(svg: str) -> str:
     """A chart as a file of its own: with its style inside."""
-    head, rest = svg.split(">", 1)
-    return f"{head}><style>{STYLE}</style>{rest}\n"
+    begin, rest = svg.split(">", 1)
+    narrow = NARROW_STYLE if "narrow" in begin else ""
+    return f"{begin}><style>{STYLE}{narrow}</style>{rest}\n"

@@ -1,0 +1,168 @@
+"""`sennit report`: a profile on the terminal, as a page and as files; other documents by the views that they have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.text import Text
+
+from sennit.programs import console
+from sennit.programs.problem import Exit, Problem
+from sennit.verbs.options import AsJson, Csv, Markdown, check_files, examples, print_json, write, write_bytes
+
+if TYPE_CHECKING:
+    from sennit.advice.advice import Advice, Known
+    from sennit.model.profile import Profile
+
+EXAMPLES = examples(
+    "sennit report run1",
+    "sennit report run1 --html run1.html --csv run1.csv --svg pictures",
+    "sennit report run1 --json | jq '.rows[0]'",
+    "sennit report put.json --html put.html",
+)
+PAGE = "page.html"
+OURS = "*.sennit-profile"  # what processes write
+
+
+def report(
+    what: Annotated[Path, typer.Argument(metavar="FOLDER|FILE", help="What sennit profile wrote; dumps of PyTorch's "
+                    "Flight Recorder, logs of NCCL Inspector; or a document that "
+                    "sennit bench, tune or sim did.")],
+    html_file: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="The page.",
+                         show_default="page.html in the folder")] = None,
+    csv: Csv = None,
+    markdown_file: Markdown = None,
+    svg: Annotated[Path | None, typer.Option("--svg", metavar="FOLDER", help="Also write each picture.")] = None,
+    png: Annotated[Path | None, typer.Option("--png", metavar="FOLDER", help="The same as PNG.")] = None,
+    pdf: Annotated[Path | None, typer.Option("--pdf", metavar="FOLDER", help="The same as PDF.")] = None,
+    text: Annotated[bool, typer.Option("--text", help="Print, and make no page.")] = False,
+    as_json: AsJson = False,
+) -> None:  # fmt: skip
+    """Show a profile, or any other document of sennit. What a profiled program communicated is printed, with where
+    its time went and what to do about it, and the same is put on a page with pictures in its folder."""
+    # Here, so that --help does not wait for them.
+    from sennit.model.document import parse
+    from sennit.model.profile import Profile
+    from sennit.programs.figures import converter
+    from sennit.programs.profiles import merged
+    from sennit.verbs.shown import show_document
+
+    folders = {"svg": svg, "png": png, "pdf": pdf}
+    converters = {ending: converter(ending) for ending in ("png", "pdf") if folders[ending]}
+    check_files(html_file, csv, markdown_file)
+    document = _recorded(what) or merged(what)
+    if not isinstance(document, dict) or document.get("kind") != "profile":
+        pictures = next((f"--{ending}" for ending, folder in folders.items() if folder), "")
+        show_document(document, str(what), as_json, csv, markdown_file, html_file, pictures)
+        return
+    found = parse(Profile, document, str(what))
+    advice = _advice(found, what)
+    if as_json:
+        print_json(document)
+    else:
+        _print(found, advice)
+    _write_views(found, advice, csv, markdown_file)
+    page = html_file or (None if text or as_json or not what.is_dir() else what / PAGE)
+    if page is not None:
+        _write_page(found, advice, page, is_asked=html_file is not None)
+    _write_pictures(found, folders, converters)
+
+
+def _recorded(what: Path) -> Any:
+    """What another tool recorded there; None where sennit profile did."""
+    from sennit.programs.profiles import DOCUMENT
+    from sennit.programs.recordings import recorded
+
+    is_ours = (what / DOCUMENT).exists() or any(what.glob(OURS))
+    return recorded(what) if what.exists() and not is_ours else None
+
+
+def _print(found: Profile, advice: list[Advice]) -> None:
+    from sennit.views.advice_text import print_advice
+    from sennit.views.profile_text import print_profile
+
+    print_profile(found, console.results())
+    print_advice(advice, console.results())
+
+
+def _write_views(found: Profile, advice: list[Advice], csv: Path | None, markdown_file: Path | None) -> None:
+    from sennit.views.csv import profile_csv
+    from sennit.views.profile.page import profile_markdown
+
+    if csv is not None:
+        write(csv, profile_csv(found))
+    if markdown_file is not None:
+        write(markdown_file, profile_markdown(found, advice))
+
+
+def _write_page(found: Profile, advice: list[Advice], page: Path, *, is_asked: bool) -> None:
+    """One that was not asked for is no reason to fail: the folder may be somebody else's."""
+    from sennit.views.profile.page import profile_html
+
+    try:
+        write(page, profile_html(found, advice))
+    except Problem as problem:
+        if is_asked:
+            raise
+        console.messages().print(Text(f"sennit: no page: {problem.what}; --html FILE names another"), soft_wrap=True)
+
+
+def _write_pictures(found: Profile, folders: dict[str, Path | None], converters: dict[str, Any]) -> None:
+    """A file each, by the names that parts give them."""
+    from sennit.views.charts.frame import standalone
+    from sennit.views.profile.sections import parts
+
+    pictures = {name: standalone(svg) for part in parts(found) for name, svg in part.pictures.items()}
+    for ending, folder in folders.items():
+        for name, picture in pictures.items() if folder is not None else ():
+            assert folder is not None
+            content = converters[ending](picture) if ending in converters else picture.encode()
+            write_bytes(folder / f"{name}.{ending}", content)
+
+
+# ---- what advice rests on -----------------------------------------------------------------------------------------
+
+
+def _advice(found: Profile, what: Path) -> list[Advice]:
+    from sennit.advice.rules import advise
+
+    return advise(found, _known(found, what))
+
+
+def _known(found: Profile, what: Path) -> Known:
+    """The machine and its table of collectives: from the folder, where they lie there; else from this machine's
+    cache, where this is the machine that was profiled and had GPUs in use."""
+    import socket
+
+    from sennit.advice.advice import Known
+    from sennit.model.document import parse, read_json
+    from sennit.model.machine import Machine
+    from sennit.model.plans import KeptTable
+    from sennit.programs import process
+    from sennit.programs.machines import this_machine
+    from sennit.verbs.table import collectives_of
+
+    folder = what if what.is_dir() else what.parent
+    if (folder / MACHINE).is_file():
+        machine = parse(Machine, read_json(folder / MACHINE), str(folder / MACHINE))
+        table = folder / TABLE
+        return Known(machine, collectives_of(table) if table.is_file() else None)
+    on_gpu = any(row.on_gpu for row in found.rows)
+    if not on_gpu or {rank.host for rank in found.ranks} != {socket.gethostname()}:
+        return Known()
+    try:
+        machine = parse(Machine, this_machine(), "this machine")
+    except Problem:
+        return Known()
+    try:
+        kept, _ = process.document("sennit-tune", "kept", title="looking for earlier tuning")
+        tuned = parse(KeptTable, kept, "the document of sennit-tune", version=None)
+        return Known(machine, tuned.table if tuned.used else None)
+    except Problem as problem:
+        # As sennit tune --show: this code alone says that there is none.
+        return Known(machine, never_tuned=problem.exit_code == Exit.WORSE)
+
+
+MACHINE, TABLE = "machine.json", "collective-table.json"

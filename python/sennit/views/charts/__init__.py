@@ -1,0 +1,1 @@
+"""Charts, one file a kind, as SVG text."""
