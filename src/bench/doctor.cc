@@ -10,9 +10,9 @@
 #include <fmt/format.h>
 
 #include "base/environment.h"
-#include "bench/doctor/check.h"
-#include "bench/doctor/examine.h"
 #include "bench/program.h"
+#include "doctor/check.h"
+#include "doctor/examine.h"
 
 namespace sennit::bench {
 
