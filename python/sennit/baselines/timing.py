@@ -1,4 +1,4 @@
-"""How a peer is timed and what the times come to: as src/bench/collective/site.cc times sennit. Pure."""
+"""How a peer is timed and what the times come to: as src/bench/collective/rig.cc times sennit. Pure."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
-#include "bench/collective/site.h"
+#include "bench/collective/rig.h"
 #include "bench/put/child.h"
 #include "plan/chooser.h"
 
@@ -27,7 +27,7 @@ class Rank {
 
   Status run() {
     if (auto status = open(); !status) return status;
-    const bool reports = site_->node().rank() == 0;
+    const bool reports = rig_->node().rank() == 0;
     const Progress progress(options_.progress && reports);
     long total = 0, done = 0;
     for (const coll::Operation operation : operations_)
@@ -38,7 +38,7 @@ class Rank {
           const std::string what =
               fmt::format("{} by {}, {}", coll::name(operation), variant.name, format_bytes(bytes));
           progress.step(done++, total, what);
-          const Layout layout = site_->layout(operation, bytes, reduction_.type, !options_.out_of_place);
+          const Layout layout = rig_->layout(operation, bytes, reduction_.type, !options_.out_of_place);
           if (layout.message == 0 && operation != coll::Operation::barrier) {
             if (!variant.forced && !variant.is_nccl)
               warnings_.push_back(fmt::format("{} of {} is left out: no element for every rank; use larger --sizes.",
@@ -50,7 +50,7 @@ class Rank {
           if (reports && !row->is_null()) rows_.push_back(std::move(*row));
         }
     if (reports) print_outcome();
-    return site_->close();
+    return rig_->close();
   }
 
  private:
@@ -65,30 +65,30 @@ class Rank {
       if (!status.ok()) return status;
     sizes_ = std::move(*sizes);
     operations_ = std::move(*operations);
-    auto site = Site::open(*executor, {std::ranges::max(sizes_), options_.eager, options_.waited, options_.registered,
-                                       options_.skew_us, std::make_unique<plan::Chooser>()});
-    if (!site) return site.status();
-    site_ = std::move(*site);
+    auto rig = Rig::open(*executor, {std::ranges::max(sizes_), options_.eager, options_.waited, options_.registered,
+                                     options_.skew_us, std::make_unique<plan::Chooser>()});
+    if (!rig) return rig.status();
+    rig_ = std::move(*rig);
     reduction_ = {*type, *op};
-    reduction_.ranks = static_cast<std::uint32_t>(site_->node().size());
+    reduction_.ranks = static_cast<std::uint32_t>(rig_->node().size());
     return open_nccl();
   }
 
   Status open_nccl() {
     std::vector<std::string> versus = options_.versus;
     if (!options_.only.empty() || options_.against("nccl_windows")) versus.push_back("nccl");
-    auto warning = site_->open_nccl(versus, options_.nccl);
+    auto warning = rig_->open_nccl(versus, options_.nccl);
     if (!warning) return warning.status();
     if (!warning->empty()) warnings_.push_back(*warning);
-    if (site_->nccl() == nullptr) return {};
+    if (rig_->nccl() == nullptr) return {};
     if (options_.only.empty() && options_.against("nccl_windows")) {
-      auto windows = site_->open_nccl_windows();
+      auto windows = rig_->open_nccl_windows();
       if (!windows) return windows.status();
       if (!windows->empty()) warnings_.push_back(*windows);
     }
-    versions_["nccl"] = site_->nccl()->version();
+    versions_["nccl"] = rig_->nccl()->version();
     for (const coll::Operation operation : operations_)
-      if (!Site::nccl_can(operation, reduction_))
+      if (!Rig::nccl_can(operation, reduction_))
         warnings_.push_back(
             fmt::format("nccl is left out of {}: it has no {} of {}; compare with --type float32 --op "
                         "sum.",
@@ -102,13 +102,13 @@ class Rank {
     const auto forced = plans_of(options_, operation);  // the parent has looked at it
     if (forced.ok())
       for (const coll::Plan& plan : *forced) variants.push_back({name(plan), plan, false});
-    if (site_->nccl() == nullptr || !Site::nccl_can(operation, reduction_)) return variants;
+    if (rig_->nccl() == nullptr || !Rig::nccl_can(operation, reduction_)) return variants;
     if (options_.versus.empty() || options_.against("nccl")) variants.push_back({"nccl", std::nullopt, true});
-    if (site_->nccl()->has_windows()) variants.push_back({"nccl_windows", std::nullopt, true, true});
+    if (rig_->nccl()->has_windows()) variants.push_back({"nccl_windows", std::nullopt, true, true});
     return variants;
   }
   std::vector<Variant> only_of(coll::Operation operation) const {
-    if (site_->nccl() == nullptr || !Site::nccl_can(operation, reduction_)) return {};
+    if (rig_->nccl() == nullptr || !Rig::nccl_can(operation, reduction_)) return {};
     return {{options_.only, std::nullopt, true}};
   }
   std::vector<std::uint64_t> sizes_of(coll::Operation operation) const {
@@ -121,13 +121,13 @@ class Rank {
     Way way;
     way.chosen = !variant.is_nccl && !variant.forced;
     way.nccl_windows = variant.nccl_windows;
-    const coll::Case which = site_->case_of(layout, reduction_);
-    if (!variant.is_nccl) way.plan = variant.forced ? *variant.forced : site_->collectives().plan(which);
-    const coll::Team& team = site_->collectives().scratch()->team();
+    const coll::Case which = rig_->case_of(layout, reduction_);
+    if (!variant.is_nccl) way.plan = variant.forced ? *variant.forced : rig_->collectives().plan(which);
+    const coll::Team& team = rig_->collectives().scratch()->team();
     if (way.plan && coll::most_bytes(operation, *way.plan, team) < layout.message) return Json();
     if (way.plan && coll::needs_windows(way.plan->algorithm) && !which.windows) return Json();
-    if (auto status = site_->verify(way, layout, reduction_); !status) return status;
-    auto times = site_->time(way, layout, reduction_, options_.seconds);
+    if (auto status = rig_->verify(way, layout, reduction_); !status) return status;
+    auto times = rig_->time(way, layout, reduction_, options_.seconds);
     if (!times) return times.status();
     const measure::Summary& time = times->summary;
     const double algbw = gigabytes_per_second(layout.bytes(), time.median_us);
@@ -139,8 +139,8 @@ class Rank {
                 {"ranks", layout.size},
                 {"in_place", layout.in_place},
                 {"registered", which.windows && !variant.is_nccl},
-                {"graph", site_->by_graph()},
-                {"waited", site_->waited()},
+                {"graph", rig_->by_graph()},
+                {"waited", rig_->waited()},
                 {"skew_us", options_.skew_us},
                 {"calls", times->calls},
                 {"repetitions", time.repetitions},
@@ -156,7 +156,7 @@ class Rank {
       row["plan"] = name(*way.plan);
       row["blocks"] = way.plan->blocks;
       // Blocks are spread over all SMs before one gets a second.
-      const int sms = site_->executor().devices()[std::size_t(site_->node().device())].sm_count;
+      const int sms = rig_->executor().devices()[std::size_t(rig_->node().device())].sm_count;
       if (sms > 0) row["sms"] = std::min(static_cast<int>(way.plan->blocks), sms);
     }
     return row;
@@ -164,19 +164,19 @@ class Rank {
 
   void print_outcome() const {
     std::vector<std::string> models;
-    for (const device::DeviceInfo& info : site_->executor().devices()) models.push_back(info.model);
+    for (const device::DeviceInfo& info : rig_->executor().devices()) models.push_back(info.model);
     put::print_outcome({{"rows", rows_},
                         {"warnings", warnings_},
                         {"versions", versions_},
                         {"devices", models},
-                        {"scratch_bytes", site_->collectives().scratch()->device_bytes()}});
+                        {"scratch_bytes", rig_->collectives().scratch()->device_bytes()}});
   }
 
   const Options& options_;
   std::vector<std::uint64_t> sizes_;
   std::vector<coll::Operation> operations_;
   device::Reduction reduction_;
-  std::unique_ptr<Site> site_;
+  std::unique_ptr<Rig> rig_;
   Json rows_ = Json::array();
   std::vector<std::string> warnings_;
   std::map<std::string, std::string> versions_;

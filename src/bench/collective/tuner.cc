@@ -8,7 +8,7 @@
 #include "base/nccl_name.h"
 #include "base/units.h"
 #include "bench/collective/options.h"
-#include "bench/collective/site.h"
+#include "bench/collective/rig.h"
 #include "bench/put/child.h"
 #include "coll/candidates.h"
 #include "comm/bootstrap.h"
@@ -55,11 +55,11 @@ class Tuner {
       if (!*finished) break;
     }
     if (leads()) put::print_outcome({{"warnings", warnings_}, {"left", left.size() - done}});
-    return site_->close();
+    return rig_->close();
   }
 
  private:
-  bool leads() { return site_->node().rank() == 0; }
+  bool leads() { return rig_->node().rank() == 0; }
 
   Status open() {
     auto executor = device::open_executor();
@@ -67,20 +67,20 @@ class Tuner {
     auto cases = cases_of(options_, (*executor)->kind() == device::Kind::cuda);
     if (!cases) return cases.status();
     cases_ = std::move(*cases);
-    Site::Options wanted;
+    Rig::Options wanted;
     auto place = comm::place_from_environment();
     if (!place) return place.status();
     for (const coll::Case& which : cases_)
       wanted.most_bytes = std::max(wanted.most_bytes, which.bytes * Layout::parts(which.operation, place->size));
     // Plans of ordinary buffers run in registered memory, too: they make no use of the windows.
     const bool windows = wanted.registered = std::ranges::any_of(cases_, &coll::Case::windows);
-    auto site = Site::open(*executor, std::move(wanted));
-    if (!site) return site.status();
-    site_ = std::move(*site);
-    machine_ = &site_->node().machine();
+    auto rig = Rig::open(*executor, std::move(wanted));
+    if (!rig) return rig.status();
+    rig_ = std::move(*rig);
+    machine_ = &rig_->node().machine();
     start_ = Clock::now();
     if (auto status = open_table(); !status) return status;
-    auto warning = site_->open_nccl(options_.versus, options_.nccl);
+    auto warning = rig_->open_nccl(options_.versus, options_.nccl);
     if (!warning) return warning.status();
     if (!warning->empty()) warnings_.push_back(*warning);
     return windows ? open_windows() : Status();
@@ -89,13 +89,13 @@ class Tuner {
   /// Leaves out what the machine cannot do: the ranks may not reach each other's memory.
   Status open_windows() {
     const auto cannot = [&](const coll::Case& which) {
-      const device::Reduction reduction = reduction_of(which.arithmetic, site_->node().size());
-      return which.windows && !site_->case_of(layout_of(which, reduction), reduction).windows;
+      const device::Reduction reduction = reduction_of(which.arithmetic, rig_->node().size());
+      return which.windows && !rig_->case_of(layout_of(which, reduction), reduction).windows;
     };
     if (std::erase_if(cases_, cannot) > 0)
       warnings_.push_back("calls between windows are left out: not every rank can map the others' memory.");
-    if (site_->nccl() == nullptr || !std::ranges::any_of(cases_, &coll::Case::windows)) return {};
-    auto warning = site_->open_nccl_windows();
+    if (rig_->nccl() == nullptr || !std::ranges::any_of(cases_, &coll::Case::windows)) return {};
+    auto warning = rig_->open_nccl_windows();
     if (!warning) return warning.status();
     if (!warning->empty()) warnings_.push_back(*warning);
     return {};
@@ -105,14 +105,14 @@ class Tuner {
     // In place an allgather has nothing to copy on its own rank; programs have both, and what is faster must be so
     // for each (32 blocks, 32 MiB a rank, two H100: 1.11 times as fast as NCCL in place, 0.97 otherwise).
     const bool in_place = which.operation != coll::Operation::allgather;
-    const auto parts = Layout::parts(which.operation, site_->node().size());
-    return site_->layout(which.operation, which.bytes * parts, reduction.type, in_place);
+    const auto parts = Layout::parts(which.operation, rig_->node().size());
+    return rig_->layout(which.operation, which.bytes * parts, reduction.type, in_place);
   }
 
   /// How NCCL does it; none where it cannot.
   std::optional<Way> nccls(const coll::Case& which) const {
-    if (site_->nccl() == nullptr || !Site::nccl_can(which.operation, reduction_of(which.arithmetic, 2)) ||
-        (which.windows && !site_->nccl()->has_windows()))
+    if (rig_->nccl() == nullptr || !Rig::nccl_can(which.operation, reduction_of(which.arithmetic, 2)) ||
+        (which.windows && !rig_->nccl()->has_windows()))
       return std::nullopt;
     return Way{std::nullopt, false, which.windows};
   }
@@ -144,8 +144,8 @@ class Tuner {
     }
     const std::string own = leads() ? to_json(table_).dump() : std::string();
     comm::Writer mine;
-    mine.text(site_->node().device_id()).text(own);
-    auto all = comm::agree(site_->node().group().exchange(), status, mine.take());
+    mine.text(rig_->node().device_id()).text(own);
+    auto all = comm::agree(rig_->node().group().exchange(), status, mine.take());
     if (!all) return all.status();
     for (std::size_t rank = 0; rank < all->size(); ++rank) {
       comm::Reader reader((*all)[rank]);
@@ -167,22 +167,22 @@ class Tuner {
   bool is_tuned(const coll::Case& which) const {
     const plan::Entry* const entry = table_.find(layout_, which);
     if (entry == nullptr || !entry->has_plan_within(plan::Entry::kBesideKernels)) return false;
-    return !nccls(which) || entry->nccl == nccl_name(site_->nccl()->version());
+    return !nccls(which) || entry->nccl == nccl_name(rig_->nccl()->version());
   }
 
   /// As rank 0's clock has it; the same on every rank.
   bool within_budget() {
     const double spent = std::chrono::duration<double>(Clock::now() - start_).count();
-    auto all = site_->node().group().exchange().all_gather(comm::Writer().number(spent < options_.budget_s).take());
+    auto all = rig_->node().group().exchange().all_gather(comm::Writer().number(spent < options_.budget_s).take());
     return all.ok() && comm::Reader(all->front()).number() == 1;
   }
 
   /// False: the budget ended before it was found out; the next run begins it anew.
   Result<bool> tune(const coll::Case& which) {
-    const coll::Team& team = site_->collectives().scratch()->team();
+    const coll::Team& team = rig_->collectives().scratch()->team();
     const device::Reduction reduction = reduction_of(which.arithmetic, team.size);
     const Layout layout = layout_of(which, reduction);
-    const device::Kind kind = site_->executor().kind();
+    const device::Kind kind = rig_->executor().kind();
     std::vector<plan::Candidate> candidates;
     for (const coll::Plan& each : coll::candidates(which, team, kind))
       candidates.push_back({each, coll::predict_us(which, each, team, figures_)});
@@ -201,8 +201,8 @@ class Tuner {
     const auto measure = [&](const coll::Plan& each, int effort) -> Result<plan::Timed> {
       const Way way{each};
       if (effort == 1)
-        if (auto status = site_->verify(way, layout, reduction); !status) return status;
-      auto times = site_->time(way, layout, reduction, kLeastSeconds * effort);
+        if (auto status = rig_->verify(way, layout, reduction); !status) return status;
+      auto times = rig_->time(way, layout, reduction, kLeastSeconds * effort);
       if (!times) return times.status();
       return plan::Timed{each, times->summary.median_us, times->summary.spread_us};
     };
@@ -220,17 +220,17 @@ class Tuner {
     if (!found->finished) return false;
     plan::Entry entry{layout_, which, std::move(found->plans), found->model_us, 0, {}, found->timed};
     if (const auto way = nccls(which)) {
-      auto times = site_->time(*way, layout, reduction, kLeastSeconds * 4);
+      auto times = rig_->time(*way, layout, reduction, kLeastSeconds * 4);
       if (!times) return times.status();
       entry.nccl_us = times->summary.median_us;
-      entry.nccl = nccl_name(site_->nccl()->version());
+      entry.nccl = nccl_name(rig_->nccl()->version());
     }
     plan::insert(found_, entry);
     plan::insert(table_, std::move(entry));
     table_.date = found_.date = machine::today();
     // At once, so that what was found survives whatever comes.
     const Status kept = leads() ? keep() : Status();
-    if (auto agreed = comm::agree(site_->node().group().exchange(), kept, {}); !agreed) return agreed.status();
+    if (auto agreed = comm::agree(rig_->node().group().exchange(), kept, {}); !agreed) return agreed.status();
     return true;
   }
 
@@ -243,7 +243,7 @@ class Tuner {
 
   const TunerOptions& options_;
   std::vector<coll::Case> cases_;
-  std::unique_ptr<Site> site_;
+  std::unique_ptr<Rig> rig_;
   const machine::Machine* machine_ = nullptr;
   plan::Layout layout_;
   coll::Figures figures_;

@@ -30,13 +30,13 @@ Result<Summary> time_together(Repeat how, std::span<const Transfer> transfers) {
   return repeat(how, [&] { return run_together(transfers); });
 }
 
-Result<Transfer> transfer(Site& site, const Stop& from, const Stop& to, std::uint64_t bytes, Method method) {
+Result<Transfer> transfer(Rig& rig, const Stop& from, const Stop& to, std::uint64_t bytes, Method method) {
   // The two directions between a GPU and host memory are driven by the same GPU: a lane each.
-  auto lane = site.lane(driver_of(from, to), from.is_host() ? 1 : 0);
+  auto lane = rig.lane(driver_of(from, to), from.is_host() ? 1 : 0);
   if (!lane) return lane.status();
-  const bool threads = site.executor().kind() == device::Kind::host;
+  const bool threads = rig.executor().kind() == device::Kind::host;
   const unsigned blocks =
-      threads ? kPeerCopyThreads : std::min(kPeerCopyBlocks, site.executor().concurrent_blocks((*lane)->device()));
+      threads ? kPeerCopyThreads : std::min(kPeerCopyBlocks, rig.executor().concurrent_blocks((*lane)->device()));
   return Transfer{*lane, to.destination.data(), from.source.data(), bytes, method, blocks};
 }
 
@@ -48,10 +48,10 @@ namespace {
 
 /// Times a group of copies for every size of the sweep.
 template <class Group>
-Result<std::vector<Curve::Point>> sizes(Site& site, const Sweep& sweep, const Group& group) {
+Result<std::vector<Curve::Point>> sizes(Rig& rig, const Sweep& sweep, const Group& group) {
   std::vector<Curve::Point> points;
   for (const std::uint64_t bytes : sweep.sizes) {
-    if (bytes > site.room()) break;
+    if (bytes > rig.room()) break;
     Result<std::vector<Transfer>> transfers = group(bytes);
     if (!transfers) return transfers.status();
     Repeat how = sweep.repeat;
@@ -67,9 +67,9 @@ Result<std::vector<Curve::Point>> sizes(Site& site, const Sweep& sweep, const Gr
 
 }  // namespace
 
-Result<Curve> one_way(Site& site, const Stop& from, const Stop& to, Method method, const Sweep& sweep) {
-  auto points = sizes(site, sweep, [&](std::uint64_t bytes) -> Result<std::vector<Transfer>> {
-    auto made = transfer(site, from, to, bytes, method);
+Result<Curve> one_way(Rig& rig, const Stop& from, const Stop& to, Method method, const Sweep& sweep) {
+  auto points = sizes(rig, sweep, [&](std::uint64_t bytes) -> Result<std::vector<Transfer>> {
+    auto made = transfer(rig, from, to, bytes, method);
     if (!made) return made.status();
     return std::vector<Transfer>{*made};
   });
@@ -77,11 +77,11 @@ Result<Curve> one_way(Site& site, const Stop& from, const Stop& to, Method metho
   return Curve{from.id, to.id, method, Traffic::one_way, std::move(*points)};
 }
 
-Result<std::vector<Curve>> both_ways(Site& site, const Stop& one, const Stop& other, const Sweep& sweep) {
-  auto points = sizes(site, sweep, [&](std::uint64_t bytes) -> Result<std::vector<Transfer>> {
-    auto out = transfer(site, one, other, bytes);
+Result<std::vector<Curve>> both_ways(Rig& rig, const Stop& one, const Stop& other, const Sweep& sweep) {
+  auto points = sizes(rig, sweep, [&](std::uint64_t bytes) -> Result<std::vector<Transfer>> {
+    auto out = transfer(rig, one, other, bytes);
     if (!out) return out.status();
-    auto back = transfer(site, other, one, bytes);
+    auto back = transfer(rig, other, one, bytes);
     if (!back) return back.status();
     return std::vector<Transfer>{*out, *back};
   });

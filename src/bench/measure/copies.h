@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "bench/measure/site.h"
+#include "bench/measure/rig.h"
 #include "bench/measure/timing.h"
 
 namespace sennit::bench::measure {
@@ -29,7 +29,7 @@ Status run_together(std::span<const Transfer> transfers);
 Result<Summary> time_together(Repeat how, std::span<const Transfer> transfers);
 
 /// The copy from one memory to another, on the lane of the device that drives it.
-Result<Transfer> transfer(Site& site, const Stop& from, const Stop& to, std::uint64_t bytes,
+Result<Transfer> transfer(Rig& rig, const Stop& from, const Stop& to, std::uint64_t bytes,
                           machine::Method method = machine::Method::engine);
 
 /// The point of a curve that a summary makes.
@@ -37,16 +37,16 @@ machine::Curve::Point point(std::uint64_t bytes, const Summary& summary);
 
 /// Sizes and bounds of a sweep.
 struct Sweep {
-  std::vector<std::uint64_t> sizes;  ///< ascending; those beyond Site::room() are left out
+  std::vector<std::uint64_t> sizes;  ///< ascending; those beyond Rig::room() are left out
   Repeat repeat;
   double longest_us = 50'000;  ///< a size is the last one when its copy takes longer: keeps slow links affordable
 };
 
 /// One message at a time from one memory to another.
-Result<machine::Curve> one_way(Site& site, const Stop& from, const Stop& to, machine::Method method,
+Result<machine::Curve> one_way(Rig& rig, const Stop& from, const Stop& to, machine::Method method,
                                const Sweep& sweep);
 /// As many bytes back at the same time; the time until both are done. Stands for both directions: the second curve is
 /// the first one with its ends exchanged.
-Result<std::vector<machine::Curve>> both_ways(Site& site, const Stop& one, const Stop& other, const Sweep& sweep);
+Result<std::vector<machine::Curve>> both_ways(Rig& rig, const Stop& one, const Stop& other, const Sweep& sweep);
 
 }  // namespace sennit::bench::measure

@@ -34,9 +34,9 @@ constexpr std::size_t kManyPairs = 56;
 
 class Measurement {
  public:
-  Measurement(std::unique_ptr<Site> site, Verifier verifier, Machine machine, const Options& options,
+  Measurement(std::unique_ptr<Rig> rig, Verifier verifier, Machine machine, const Options& options,
               const Step& progress)
-      : site_(std::move(site)),
+      : rig_(std::move(rig)),
         verifier_(std::move(verifier)),
         options_(options),
         progress_(progress),
@@ -81,7 +81,7 @@ class Measurement {
   void finish();
   Outcome outcome() { return {std::move(machine_), std::move(warnings_), hung_}; }
 
-  std::unique_ptr<Site> site_;
+  std::unique_ptr<Rig> rig_;
   Verifier verifier_;
   const Options& options_;
   const Step& progress_;
@@ -108,7 +108,7 @@ std::string left_out(const std::string& path, const Status& status) {
 
 Status Measurement::verify(const Stop& from, const Stop& to) {
   const Carry carry = [this, &from, &to](path::End dst, path::End src, std::uint64_t bytes) -> Result<device::Lane*> {
-    auto lane = site_->lane(driver_of(from, to), from.is_host() ? 1 : 0);
+    auto lane = rig_->lane(driver_of(from, to), from.is_host() ? 1 : 0);
     if (!lane) return lane.status();
     if (auto status = (*lane)->copy(dst.at_owner, src.at_owner, bytes); !status) return status;
     return *lane;
@@ -128,8 +128,8 @@ Status Measurement::verify(const Stop& from, const Stop& to) {
 void Measurement::add_verification() {
   // A path between GPU and host memory is checked through itself, there and back: neither direction can be told good
   // without the other.
-  for (const Stop& host : site_->hosts())
-    for (const Stop& gpu : site_->gpus())
+  for (const Stop& host : rig_->hosts())
+    for (const Stop& gpu : rig_->gpus())
       add(fmt::format("checking {} ⇄ {}", host.id, gpu.id), [this, &host, &gpu]() -> Status {
         const bool good = !quarantined(gpu) && verify(host, gpu).ok() && verify(gpu, host).ok();
         Pairs& pairs = good ? trusted_ : failed_;
@@ -137,12 +137,12 @@ void Measurement::add_verification() {
         pairs.insert({gpu.id, host.id});
         return {};
       });
-  for (const Stop& from : site_->gpus())
-    for (const Stop& to : site_->gpus()) {
+  for (const Stop& from : rig_->gpus())
+    for (const Stop& to : rig_->gpus()) {
       if (&from == &to) continue;
       add(fmt::format("checking {} → {}", from.id, to.id), [this, &from, &to]() -> Status {
-        device::Executor& executor = site_->executor();
-        const bool readable = trusts(from, site_->host_of(from)) && trusts(to, site_->host_of(to));
+        device::Executor& executor = rig_->executor();
+        const bool readable = trusts(from, rig_->host_of(from)) && trusts(to, rig_->host_of(to));
         bool good = readable && !quarantined(from) && !quarantined(to);
         if (good && !(executor.reaches(from.device, to.device) && executor.reaches(to.device, from.device))) {
           good = false;
@@ -165,29 +165,29 @@ Status Measurement::distrust() {
 }
 
 const Sweep& Measurement::direct_sweep(const std::string& kind) {
-  const std::size_t gpus = site_->gpus().size();
+  const std::size_t gpus = rig_->gpus().size();
   const bool first = swept_.insert(kind).second;
   return options_.thorough || first || gpus * (gpus - 1) <= kManyPairs ? options_.direct : ends_only_;
 }
 
 void Measurement::add_pairs() {
-  for (const Stop& from : site_->gpus())
-    for (const Stop& to : site_->gpus()) {
+  for (const Stop& from : rig_->gpus())
+    for (const Stop& to : rig_->gpus()) {
       if (&from == &to) continue;
       add(fmt::format("{} → {}", from.id, to.id), [this, &from, &to]() -> Status {
         if (!trusts(from, to)) return {};
-        auto curve = one_way(*site_, from, to, Method::engine, direct_sweep(like(from, to)));
+        auto curve = one_way(*rig_, from, to, Method::engine, direct_sweep(like(from, to)));
         if (!curve) return curve.status();
         keep(std::move(*curve));
         return {};
       });
     }
-  for (std::size_t i = 0; i < site_->gpus().size(); ++i)
-    for (std::size_t j = i + 1; j < site_->gpus().size(); ++j) {
-      const Stop &one = site_->gpus()[i], &other = site_->gpus()[j];
+  for (std::size_t i = 0; i < rig_->gpus().size(); ++i)
+    for (std::size_t j = i + 1; j < rig_->gpus().size(); ++j) {
+      const Stop &one = rig_->gpus()[i], &other = rig_->gpus()[j];
       add(fmt::format("{} ⇄ {}", one.id, other.id), [this, &one, &other]() -> Status {
         if (!trusts(one, other) || !trusts(other, one)) return {};
-        auto curves = both_ways(*site_, one, other, options_.crowd);
+        auto curves = both_ways(*rig_, one, other, options_.crowd);
         if (!curves) return curves.status();
         for (Curve& curve : *curves) keep(std::move(curve));
         return {};
@@ -196,17 +196,17 @@ void Measurement::add_pairs() {
 }
 
 void Measurement::add_hosts() {
-  for (const Stop& host : site_->hosts())
-    for (const Stop& gpu : site_->gpus()) {
-      if (!options_.thorough && &host != &site_->host_of(gpu)) continue;
+  for (const Stop& host : rig_->hosts())
+    for (const Stop& gpu : rig_->gpus()) {
+      if (!options_.thorough && &host != &rig_->host_of(gpu)) continue;
       add(fmt::format("{} and {}", host.id, gpu.id), [this, &host, &gpu]() -> Status {
         if (!trusts(host, gpu) || !trusts(gpu, host)) return {};
         for (const auto& [from, to] : {std::pair(&host, &gpu), std::pair(&gpu, &host)}) {
-          auto curve = one_way(*site_, *from, *to, Method::engine, options_.direct);
+          auto curve = one_way(*rig_, *from, *to, Method::engine, options_.direct);
           if (!curve) return curve.status();
           keep(std::move(*curve));
         }
-        auto curves = both_ways(*site_, host, gpu, options_.crowd);
+        auto curves = both_ways(*rig_, host, gpu, options_.crowd);
         if (!curves) return curves.status();
         for (Curve& curve : *curves) keep(std::move(curve));
         return {};
@@ -215,9 +215,9 @@ void Measurement::add_hosts() {
 }
 
 void Measurement::add_together() {
-  for (const Stop& host : site_->hosts())
+  for (const Stop& host : rig_->hosts())
     add(fmt::format("{} and all GPUs at once", host.id), [this, &host]() -> Status {
-      auto all = host_at_once(*site_, host, trust(), options_.crowd);
+      auto all = host_at_once(*rig_, host, trust(), options_.crowd);
       if (!all) return all.status();
       for (Curve& curve : all->curves) keep(std::move(curve));
       for (machine::Device& device : machine_.devices) {
@@ -229,14 +229,14 @@ void Measurement::add_together() {
       return {};
     });
   add("all GPUs at once", [this]() -> Status {
-    auto curves = all_pairs_at_once(*site_, trust(), options_.crowd);
+    auto curves = all_pairs_at_once(*rig_, trust(), options_.crowd);
     if (!curves) return curves.status();
     for (Curve& curve : *curves) keep(std::move(curve));
     return {};
   });
-  for (const Stop& gpu : site_->gpus())
+  for (const Stop& gpu : rig_->gpus())
     add(fmt::format("{} and its peers at once", gpu.id), [this, &gpu]() -> Status {
-      auto limits = gpu_limits(*site_, gpu, trust(), options_.crowd.sizes.back(), options_.crowd.repeat);
+      auto limits = gpu_limits(*rig_, gpu, trust(), options_.crowd.sizes.back(), options_.crowd.repeat);
       if (!limits) return limits.status();
       for (machine::Device& device : machine_.devices) {
         if (device.id != gpu.id) continue;
@@ -262,8 +262,8 @@ Status Measurement::staged(const std::string& kind, const Stop& from, const Stop
     staged_.push_back(std::move(copy));
     return {};
   }
-  auto path = method == Method::engine ? staged_engine(*site_, verifier_, from, stage, to, options_.staged)
-                                       : staged_kernel(*site_, verifier_, from, stage, to, options_.staged);
+  auto path = method == Method::engine ? staged_engine(*rig_, verifier_, from, stage, to, options_.staged)
+                                       : staged_kernel(*rig_, verifier_, from, stage, to, options_.staged);
   staged_of_kind_[{kind, method}] = path ? std::optional(*path) : std::nullopt;
   if (path) {
     staged_.push_back(std::move(*path));
@@ -277,11 +277,11 @@ Status Measurement::staged(const std::string& kind, const Stop& from, const Stop
 }
 
 void Measurement::add_staged() {
-  for (const Stop& from : site_->gpus())
-    for (const Stop& to : site_->gpus()) {
+  for (const Stop& from : rig_->gpus())
+    for (const Stop& to : rig_->gpus()) {
       if (&from == &to) continue;
-      std::vector<const Stop*> hosts{&site_->host_of(from)};
-      if (&site_->host_of(to) != hosts.front()) hosts.push_back(&site_->host_of(to));
+      std::vector<const Stop*> hosts{&rig_->host_of(from)};
+      if (&rig_->host_of(to) != hosts.front()) hosts.push_back(&rig_->host_of(to));
       for (const Stop* host : hosts)
         add(fmt::format("{} → {} → {}", from.id, host->id, to.id), [this, &from, &to, host]() -> Status {
           if (!trusts(from, *host) || !trusts(*host, to)) return {};
@@ -297,31 +297,31 @@ void Measurement::add_relays() {
       return staged(like(from, stage) + "|" + like(stage, to), from, stage, to, Method::engine);
     });
   };
-  for (const Stop& gpu : site_->gpus())
-    for (const Stop& stage : site_->gpus()) {
+  for (const Stop& gpu : rig_->gpus())
+    for (const Stop& stage : rig_->gpus()) {
       if (&gpu == &stage) continue;
-      relay(site_->host_of(gpu), stage, gpu);
-      relay(gpu, stage, site_->host_of(gpu));
+      relay(rig_->host_of(gpu), stage, gpu);
+      relay(gpu, stage, rig_->host_of(gpu));
     }
 }
 
 void Measurement::add_kernels() {
-  for (const Stop& from : site_->gpus())
-    for (const Stop& to : site_->gpus()) {
+  for (const Stop& from : rig_->gpus())
+    for (const Stop& to : rig_->gpus()) {
       if (&from == &to) continue;
       add(fmt::format("{} → {} by SMs", from.id, to.id), [this, &from, &to]() -> Status {
         const std::string kind = "sm " + like(from, to);
         if (hung_ || !trusts(from, to) || (!swept_.insert(kind).second && !options_.thorough)) return {};
-        auto curve = one_way(*site_, from, to, Method::sm, options_.direct);
+        auto curve = one_way(*rig_, from, to, Method::sm, options_.direct);
         if (!curve) return curve.status();
         keep(std::move(*curve));
         return {};
       });
     }
-  for (const Stop& from : site_->gpus())
-    for (const Stop& to : site_->gpus()) {
+  for (const Stop& from : rig_->gpus())
+    for (const Stop& to : rig_->gpus()) {
       if (&from == &to) continue;
-      const Stop& host = site_->host_of(from);
+      const Stop& host = rig_->host_of(from);
       add(fmt::format("{} → {} → {} by SMs", from.id, host.id, to.id), [this, &from, &to, &host]() -> Status {
         if (!trusts(from, host) || !trusts(host, to)) return {};
         return staged(like(from, host) + "|" + like(host, to), from, host, to, Method::sm);
@@ -364,7 +364,7 @@ void Measurement::finish() {
   if (machine_.description.starts_with(kBefore)) machine_.description.replace(0, kBefore.size(), "Discovered");
   machine_.description += fmt::format(" Measured on {} ({}, median of {}).", machine_.date,
                                       options_.thorough ? "thorough" : "quick", options_.direct.repeat.repetitions);
-  for (const std::string& id : site_->hidden())
+  for (const std::string& id : rig_->hidden())
     machine_.description += fmt::format(" {} was not visible and not measured.", id);
   for (const std::string& note : notes_) machine_.description += " " + note;
   machine_.description = machine::printable(machine_.description);
@@ -389,7 +389,7 @@ Result<Outcome> Measurement::run() {
     if (progress_) progress_(done, total, part.what);
     failure = part.run();
     // A fault of a kernel makes every later wait fail; what was measured before it stands.
-    if (const Status fault = site_->executor().fault(); !fault) {
+    if (const Status fault = rig_->executor().fault(); !fault) {
       warn(fmt::format("{}: {}. Paths driven by SMs that were not measured yet are left out. {}.", part.what,
                        fault.what(), fault.remedy()));
       failure = {};
@@ -409,12 +409,12 @@ Result<Outcome> measure(std::shared_ptr<device::Executor> executor, Machine mach
                         const Step& step) {
   // Blocks that wait for each other give up within the limit too.
   executor->set_timeout(options.limit);
-  auto site = Site::open(executor, machine, options.room);
-  if (!site) return std::move(site).status();
-  auto verifier = Verifier::create(**site, options.limit);
+  auto rig = Rig::open(executor, machine, options.room);
+  if (!rig) return std::move(rig).status();
+  auto verifier = Verifier::create(**rig, options.limit);
   if (!verifier) return std::move(verifier).status();
   auto measurement =
-      std::make_unique<Measurement>(std::move(*site), std::move(*verifier), std::move(machine), options, step);
+      std::make_unique<Measurement>(std::move(*rig), std::move(*verifier), std::move(machine), options, step);
   Result<Outcome> outcome = measurement->run();
   if (measurement->hung()) abandon(std::move(measurement));
   return outcome;

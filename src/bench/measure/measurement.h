@@ -28,7 +28,7 @@ using Step = std::function<void(long done, long total, std::string_view what)>;
 /// 2. Measures by copy engine: pairs alone, both ways, all at once; each GPU and host memory, likewise; staged paths
 ///    and relays. Then what SMs drive, because a kernel that gives up ends the use of the executor.
 /// 3. Enters the figures into links and devices.
-/// `machine` is as discovered; its fingerprint stays. Errors: those of Site::open; not_found when no path at all
+/// `machine` is as discovered; its fingerprint stays. Errors: those of Rig::open; not_found when no path at all
 /// works; device_error and the like when the executor fails in the middle.
 Result<Outcome> measure(std::shared_ptr<device::Executor> executor, machine::Machine machine, const Options& options,
                         const Step& step);

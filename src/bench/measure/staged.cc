@@ -40,10 +40,10 @@ struct Trial {
   }
 };
 
-Result<Trial> time_once(Site& site, const Stop& from, const Stop& to, const Carry& carry, const StagedSweep& sweep) {
+Result<Trial> time_once(Rig& rig, const Stop& from, const Stop& to, const Carry& carry, const StagedSweep& sweep) {
   Trial trial;
   for (const std::uint64_t bytes : sweep.sizes) {
-    if (bytes > site.room()) break;
+    if (bytes > rig.room()) break;
     const Result<Summary> summary = repeat(sweep.repeat, [&]() -> Status {
       auto lane = carry(to.to(), from.from(), bytes);
       if (!lane) return std::move(lane).status();
@@ -57,11 +57,11 @@ Result<Trial> time_once(Site& site, const Stop& from, const Stop& to, const Carr
 }
 
 /// Times that make no line come from a disturbance; one that passes must not cost a path.
-Result<Trial> time_sizes(Site& site, const Stop& from, const Stop& to, const Carry& carry, const StagedSweep& sweep) {
+Result<Trial> time_sizes(Rig& rig, const Stop& from, const Stop& to, const Carry& carry, const StagedSweep& sweep) {
   constexpr int kAttempts = 3;  // a default
-  Result<Trial> trial = time_once(site, from, to, carry, sweep);
+  Result<Trial> trial = time_once(rig, from, to, carry, sweep);
   for (int attempt = 1; attempt < kAttempts && trial.ok() && !fit_line(trial->samples).ok(); ++attempt)
-    trial = time_once(site, from, to, carry, sweep);
+    trial = time_once(rig, from, to, carry, sweep);
   return trial;
 }
 
@@ -118,12 +118,12 @@ std::string sizes_in_words(const std::vector<std::uint64_t>& sizes) {
 
 }  // namespace
 
-Result<StagedPath> staged_engine(Site& site, Verifier& verifier, const Stop& from, const Stop& stage, const Stop& to,
+Result<StagedPath> staged_engine(Rig& rig, Verifier& verifier, const Stop& from, const Stop& stage, const Stop& to,
                                  const StagedSweep& sweep) {
   const auto where = [&](Status status) { return std::move(status).in(in_words(from, stage, to) + " (engine)"); };
   if (sweep.chunks.empty()) return where(Status(Code::invalid_argument, "no chunk sizes were given"));
   const OnNode bound(stage.is_host() ? stage.numa : -1);
-  auto channel = path::EngineChannel::create(site.executor(), {from.device, stage.device, to.device},
+  auto channel = path::EngineChannel::create(rig.executor(), {from.device, stage.device, to.device},
                                              std::ranges::max(sweep.chunks), kEngineSlots);
   if (!channel) return where(channel.status());
   std::uint64_t chunk = std::ranges::min(sweep.chunks);
@@ -141,7 +141,7 @@ Result<StagedPath> staged_engine(Site& site, Verifier& verifier, const Stop& fro
   Best best(from, stage, to, Method::engine);
   for (const std::uint64_t tried : sweep.chunks) {
     chunk = tried;
-    auto trial = time_sizes(site, from, to, carry, sweep);
+    auto trial = time_sizes(rig, from, to, carry, sweep);
     if (!trial) return where(trial.status());
     best.offer(*trial, tried, 0);
   }
@@ -149,7 +149,7 @@ Result<StagedPath> staged_engine(Site& site, Verifier& verifier, const Stop& fro
   return path ? std::move(path) : where(path.status());
 }
 
-Result<StagedPath> staged_kernel(Site& site, Verifier& verifier, const Stop& from, const Stop& stage, const Stop& to,
+Result<StagedPath> staged_kernel(Rig& rig, Verifier& verifier, const Stop& from, const Stop& stage, const Stop& to,
                                  const StagedSweep& sweep) {
   const auto where = [&](Status status) { return std::move(status).in(in_words(from, stage, to) + " (sm)"); };
   const OnNode bound(stage.numa);
@@ -160,7 +160,7 @@ Result<StagedPath> staged_kernel(Site& site, Verifier& verifier, const Stop& fro
       path::KernelChannel::Shape shape;
       shape.blocks = blocks;
       shape.slot_bytes = slot;
-      auto channel = path::KernelChannel::create(site.executor(), from.device, to.device, shape);
+      auto channel = path::KernelChannel::create(rig.executor(), from.device, to.device, shape);
       if (!channel) return where(channel.status());
       const Carry carry = [&](path::End dst, path::End src, std::uint64_t bytes) -> Result<device::Lane*> {
         if (auto status = (*channel)->run(dst, src, bytes, int(blocks), slot, nullptr); !status) return status;
@@ -172,7 +172,7 @@ Result<StagedPath> staged_kernel(Site& site, Verifier& verifier, const Stop& fro
           return where(std::move(status));
         }
       verified = true;
-      auto trial = time_sizes(site, from, to, carry, sweep);
+      auto trial = time_sizes(rig, from, to, carry, sweep);
       if (!trial) return where(trial.status());
       best.offer(*trial, slot, int((*channel)->shape().blocks));
     }

@@ -20,12 +20,12 @@ struct StagedSweep {
 /// Through host memory or another GPU by copy engines (path::EngineChannel). Verified before it is timed; the chunk
 /// with the least geometric mean of times wins. Errors: those of Verifier::check; out_of_memory for the staging ring;
 /// invalid_argument when no line could be drawn through the times.
-Result<machine::StagedPath> staged_engine(Site& site, Verifier& verifier, const Stop& from, const Stop& stage,
+Result<machine::StagedPath> staged_engine(Rig& rig, Verifier& verifier, const Stop& from, const Stop& stage,
                                           const Stop& to, const StagedSweep& sweep);
 
 /// Between two GPUs through host memory by kernels on both (path::KernelChannel). Errors as above; a kernel that gave
 /// up leaves its fault in the executor, which then refuses further work.
-Result<machine::StagedPath> staged_kernel(Site& site, Verifier& verifier, const Stop& from, const Stop& stage,
+Result<machine::StagedPath> staged_kernel(Rig& rig, Verifier& verifier, const Stop& from, const Stop& stage,
                                           const Stop& to, const StagedSweep& sweep);
 
 }  // namespace sennit::bench::measure

@@ -30,11 +30,11 @@ struct Pair {
 enum class Issue { rounds, lane_each };
 
 /// The group in which every pair moves `bytes`. Lanes belong to the device that drives the copy.
-Result<std::vector<Transfer>> group(Site& site, const std::vector<Pair>& pairs, std::uint64_t bytes, Issue issue) {
+Result<std::vector<Transfer>> group(Rig& rig, const std::vector<Pair>& pairs, std::uint64_t bytes, Issue issue) {
   std::vector<Transfer> transfers;
   for (const Pair& pair : pairs) {
     const int number = issue == Issue::lane_each ? kPeerLanes + pair.peer : pair.from->is_host() ? 1 : 0;
-    auto lane = site.lane(driver_of(*pair.from, *pair.to), number);
+    auto lane = rig.lane(driver_of(*pair.from, *pair.to), number);
     if (!lane) return lane.status();
     transfers.push_back({*lane, pair.to->to(pair.target_slice * bytes).at_owner,
                          pair.from->from(pair.source_slice * bytes).at_owner, bytes, Method::engine, 0});
@@ -42,10 +42,10 @@ Result<std::vector<Transfer>> group(Site& site, const std::vector<Pair>& pairs, 
   return transfers;
 }
 
-Result<Summary> faster_issue(Site& site, const std::vector<Pair>& pairs, std::uint64_t bytes, Repeat how) {
+Result<Summary> faster_issue(Rig& rig, const std::vector<Pair>& pairs, std::uint64_t bytes, Repeat how) {
   Summary best;
   for (const Issue issue : {Issue::rounds, Issue::lane_each}) {
-    auto transfers = group(site, pairs, bytes, issue);
+    auto transfers = group(rig, pairs, bytes, issue);
     if (!transfers) return transfers.status();
     const Result<Summary> summary = time_together(how, *transfers);
     if (!summary) return summary.status();
@@ -55,9 +55,9 @@ Result<Summary> faster_issue(Site& site, const std::vector<Pair>& pairs, std::ui
 }
 
 /// All ordered pairs of trusted GPUs, round by round.
-std::vector<Pair> rounds(Site& site, const Trusts& trusts) {
+std::vector<Pair> rounds(Rig& rig, const Trusts& trusts) {
   std::vector<Pair> pairs;
-  const auto& gpus = site.gpus();
+  const auto& gpus = rig.gpus();
   for (std::size_t round = 1; round < gpus.size(); ++round)
     for (std::size_t i = 0; i < gpus.size(); ++i) {
       const Stop& to = gpus[(i + round) % gpus.size()];
@@ -66,9 +66,9 @@ std::vector<Pair> rounds(Site& site, const Trusts& trusts) {
   return pairs;
 }
 
-std::vector<Pair> with_host(Site& site, const Stop& host, const Trusts& trusts, bool to_host) {
+std::vector<Pair> with_host(Rig& rig, const Stop& host, const Trusts& trusts, bool to_host) {
   std::vector<Pair> pairs;
-  for (const Stop& gpu : site.gpus()) {
+  for (const Stop& gpu : rig.gpus()) {
     const auto slice = std::uint64_t(pairs.size());
     if (to_host && trusts(gpu, host)) pairs.push_back({&gpu, &host, 0, slice, 0});
     if (!to_host && trusts(host, gpu)) pairs.push_back({&host, &gpu, slice, 0, 0});
@@ -81,14 +81,14 @@ struct Total {
   std::optional<Figure> gbps;  ///< of kInTurn messages of the largest size in turn, all pairs summed
 };
 
-Result<Total> sweep_host(Site& site, const std::vector<Pair>& pairs, std::uint64_t slices, const Sweep& sweep,
+Result<Total> sweep_host(Rig& rig, const std::vector<Pair>& pairs, std::uint64_t slices, const Sweep& sweep,
                          std::string_view what) {
   Total total;
   if (pairs.empty()) return total;
   std::vector<Transfer> largest;
   for (const std::uint64_t bytes : sweep.sizes) {
-    if (bytes * slices > site.room()) break;
-    auto transfers = group(site, pairs, bytes, Issue::rounds);
+    if (bytes * slices > rig.room()) break;
+    auto transfers = group(rig, pairs, bytes, Issue::rounds);
     if (!transfers) return transfers.status();
     const Result<Summary> summary = time_together(sweep.repeat, *transfers);
     if (!summary) return summary.status();
@@ -110,38 +110,38 @@ Result<Total> sweep_host(Site& site, const std::vector<Pair>& pairs, std::uint64
 
 }  // namespace
 
-Result<std::vector<Curve>> all_pairs_at_once(Site& site, const Trusts& trusts, const Sweep& sweep) {
-  const std::vector<Pair> pairs = rounds(site, trusts);
+Result<std::vector<Curve>> all_pairs_at_once(Rig& rig, const Trusts& trusts, const Sweep& sweep) {
+  const std::vector<Pair> pairs = rounds(rig, trusts);
   std::vector<Curve> curves;
   if (pairs.size() < 2) return curves;
   std::vector<Curve::Point> points;
   for (const std::uint64_t bytes : sweep.sizes) {
-    if (bytes * (site.gpus().size() - 1) > site.room()) break;
-    const Result<Summary> summary = faster_issue(site, pairs, bytes, sweep.repeat);
+    if (bytes * (rig.gpus().size() - 1) > rig.room()) break;
+    const Result<Summary> summary = faster_issue(rig, pairs, bytes, sweep.repeat);
     if (!summary) return summary.status().in("all GPUs at once");
     points.push_back(point(bytes, *summary));
     if (summary->median_us > sweep.longest_us) break;
   }
   if (points.empty()) return curves;
-  for (const Stop& from : site.gpus())
-    for (const Stop& to : site.gpus())
+  for (const Stop& from : rig.gpus())
+    for (const Stop& to : rig.gpus())
       if (&from != &to && trusts(from, to))
         curves.push_back({from.id, to.id, Method::engine, Traffic::all_at_once, points});
   return curves;
 }
 
-Result<HostAtOnce> host_at_once(Site& site, const Stop& host, const Trusts& trusts, const Sweep& sweep) {
+Result<HostAtOnce> host_at_once(Rig& rig, const Stop& host, const Trusts& trusts, const Sweep& sweep) {
   HostAtOnce result;
-  const std::vector<Pair> out = with_host(site, host, trusts, false), in = with_host(site, host, trusts, true);
+  const std::vector<Pair> out = with_host(rig, host, trusts, false), in = with_host(rig, host, trusts, true);
   std::vector<Pair> both = out;
   both.insert(both.end(), in.begin(), in.end());
   const std::uint64_t slices = std::max<std::uint64_t>({1, out.size(), in.size()});
 
-  auto read = sweep_host(site, out, slices, sweep, fmt::format("{} GPUs reading pinned memory at once", out.size()));
+  auto read = sweep_host(rig, out, slices, sweep, fmt::format("{} GPUs reading pinned memory at once", out.size()));
   if (!read) return std::move(read).status().in(host.id);
-  auto written = sweep_host(site, in, slices, sweep, fmt::format("{} GPUs writing pinned memory at once", in.size()));
+  auto written = sweep_host(rig, in, slices, sweep, fmt::format("{} GPUs writing pinned memory at once", in.size()));
   if (!written) return std::move(written).status().in(host.id);
-  auto mixed = sweep_host(site, both, slices, sweep,
+  auto mixed = sweep_host(rig, both, slices, sweep,
                           fmt::format("{} GPUs reading and {} writing pinned memory at once", out.size(), in.size()));
   if (!mixed) return std::move(mixed).status().in(host.id);
 
@@ -159,18 +159,18 @@ Result<HostAtOnce> host_at_once(Site& site, const Stop& host, const Trusts& trus
 namespace {
 
 /// Everything that one GPU sends (or receives) at once.
-Result<std::optional<Figure>> one_limit(Site& site, const Stop& gpu, const Trusts& trusts, bool sends,
+Result<std::optional<Figure>> one_limit(Rig& rig, const Stop& gpu, const Trusts& trusts, bool sends,
                                         std::uint64_t bytes, Repeat how) {
   std::vector<Pair> peers;
-  for (const Stop& other : site.gpus()) {
+  for (const Stop& other : rig.gpus()) {
     if (&other == &gpu) continue;
     const auto number = std::uint64_t(peers.size());
     if (sends && trusts(gpu, other)) peers.push_back({&gpu, &other, number, 0, int(number) + 1});
     if (!sends && trusts(other, gpu)) peers.push_back({&other, &gpu, 0, number, int(number) + 1});
   }
   if (peers.empty()) return std::optional<Figure>();
-  bytes = std::min(bytes, site.room() / peers.size() / (64 * KiB) * (64 * KiB));
-  const Result<Summary> all = faster_issue(site, peers, bytes, how);
+  bytes = std::min(bytes, rig.room() / peers.size() / (64 * KiB) * (64 * KiB));
+  const Result<Summary> all = faster_issue(rig, peers, bytes, how);
   if (!all) return all.status();
   return std::optional(rate_figure(
       bytes * peers.size(), *all,
@@ -179,10 +179,10 @@ Result<std::optional<Figure>> one_limit(Site& site, const Stop& gpu, const Trust
 
 }  // namespace
 
-Result<GpuLimits> gpu_limits(Site& site, const Stop& gpu, const Trusts& trusts, std::uint64_t bytes, Repeat how) {
-  auto sent = one_limit(site, gpu, trusts, true, bytes, how);
+Result<GpuLimits> gpu_limits(Rig& rig, const Stop& gpu, const Trusts& trusts, std::uint64_t bytes, Repeat how) {
+  auto sent = one_limit(rig, gpu, trusts, true, bytes, how);
   if (!sent) return std::move(sent).status().in(gpu.id);
-  auto received = one_limit(site, gpu, trusts, false, bytes, how);
+  auto received = one_limit(rig, gpu, trusts, false, bytes, how);
   if (!received) return std::move(received).status().in(gpu.id);
   return GpuLimits{*sent, *received};
 }

@@ -70,9 +70,9 @@ Status wait_within(device::Lane& lane, std::chrono::nanoseconds limit) {
   }
 }
 
-Result<Verifier> Verifier::create(Site& site, std::chrono::nanoseconds limit) {
-  Verifier verifier(site, limit);
-  auto scratch = site.executor().allocate_pinned(2 * (kLargest + 4 * kMargin));
+Result<Verifier> Verifier::create(Rig& rig, std::chrono::nanoseconds limit) {
+  Verifier verifier(rig, limit);
+  auto scratch = rig.executor().allocate_pinned(2 * (kLargest + 4 * kMargin));
   if (!scratch) return std::move(scratch).status().in("verification");
   verifier.scratch_ = std::move(*scratch);
   return verifier;
@@ -83,7 +83,7 @@ Status Verifier::move(const Stop& stop, std::byte* dst, const std::byte* src, st
     std::memcpy(dst, src, bytes);
     return {};
   }
-  auto lane = site_->lane(stop.device);
+  auto lane = rig_->lane(stop.device);
   if (!lane) return lane.status();
   if (auto status = (*lane)->copy(dst, src, bytes); !status) return status;
   return wait_within(**lane, limit_);

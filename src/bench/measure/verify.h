@@ -8,7 +8,7 @@
 #include <optional>
 #include <span>
 
-#include "bench/measure/site.h"
+#include "bench/measure/rig.h"
 
 namespace sennit::bench::measure {
 
@@ -26,7 +26,7 @@ Status wait_within(device::Lane& lane, std::chrono::nanoseconds limit);
 class Verifier {
  public:
   /// `limit`: how long each copy of a check may take.
-  static Result<Verifier> create(Site& site, std::chrono::nanoseconds limit);
+  static Result<Verifier> create(Rig& rig, std::chrono::nanoseconds limit);
 
   /// 1. Writes a pattern to the source, and to the destination its complement, with a margin on both sides.
   /// 2. Carries 1 MiB, and odd numbers of bytes between odd addresses.
@@ -36,11 +36,11 @@ class Verifier {
   Status check(const Stop& from, const Stop& to, const Carry& carry);
 
  private:
-  Verifier(Site& site, std::chrono::nanoseconds limit) : site_(&site), limit_(limit) {}
+  Verifier(Rig& rig, std::chrono::nanoseconds limit) : rig_(&rig), limit_(limit) {}
   Status check(const Stop& from, const Stop& to, const Carry& carry, std::uint64_t bytes, std::uint64_t offset);
   Status move(const Stop& stop, std::byte* dst, const std::byte* src, std::uint64_t bytes);
 
-  Site* site_;
+  Rig* rig_;
   std::chrono::nanoseconds limit_;
   device::Memory scratch_;  // pinned
   std::uint64_t seed_ = 1;

@@ -94,8 +94,8 @@ class Rank {
     warnings_.insert(warnings_.end(), cases->warnings.begin(), cases->warnings.end());
     leave_out_lacking(*cases);
     find_sennit();
-    Site site(*job_, *memories_, numbers_.reduction);
-    if (auto status = site.make_room(cases->list); !status) return status;
+    Rig rig(*job_, *memories_, numbers_.reduction);
+    if (auto status = rig.make_room(cases->list); !status) return status;
 
     const Progress progress(options_.progress && reports());
     measure::Watchdog watchdog(kLongest, give_up);
@@ -103,7 +103,7 @@ class Rank {
     for (const Case& what : cases->list) {
       progress.step(done++, long(cases->list.size()), describe(what));
       watchdog.begin(describe(what));
-      if (auto status = measure_one(site, what); !status) return status;
+      if (auto status = measure_one(rig, what); !status) return status;
     }
     watchdog.rest();
     if (reports()) print_document(cases->list);
@@ -198,7 +198,7 @@ class Rank {
     return variants;
   }
 
-  Status measure_one(Site& site, const Case& what) {
+  Status measure_one(Rig& rig, const Case& what) {
     const auto variants = variants_of(what);
     if (variants.empty()) {
       const std::string left_out = fmt::format(
@@ -210,8 +210,8 @@ class Rank {
     }
     if (has_size(what.operation))
       for (const Variant& variant : variants)
-        if (auto status = site.verify(what, variant); !status) return status;
-    auto times = site.time(what, variants, options_.seconds);
+        if (auto status = rig.verify(what, variant); !status) return status;
+    auto times = rig.time(what, variants, options_.seconds);
     if (!times) return std::move(times).status().in(describe(what));
     for (std::size_t i = 0; i < variants.size(); ++i)
       rows_.push_back(to_json({what, job_->rank(), job_->size(), nodes_}, variants[i], numbers_, (*times)[i]));

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/json.h"
-#include "bench/mpi/site.h"
+#include "bench/mpi/rig.h"
 
 namespace sennit::bench::mpi {
 

@@ -43,16 +43,16 @@ void pattern(int side, std::uint64_t position, std::span<std::byte> bytes) {
   }
 }
 
-Result<Checker> Checker::create(Site& site) {
-  Checker checker(site);
+Result<Checker> Checker::create(Rig& rig) {
+  Checker checker(rig);
   for (device::Memory* memory : {&checker.up_, &checker.down_}) {
-    auto made = site.node().executor().allocate_pinned(kPiece);
+    auto made = rig.node().executor().allocate_pinned(kPiece);
     if (!made) return std::move(made).status().in("verification");
     *memory = std::move(*made);
   }
   for (int side = 0; side < 2; ++side) {
-    if (!site.owns(side)) continue;
-    const device::Memory& source = site.side(side).source;
+    if (!rig.owns(side)) continue;
+    const device::Memory& source = rig.side(side).source;
     for (std::uint64_t at = 0; at < source.bytes(); at += kPiece) {
       const std::uint64_t length = std::min(kPiece, source.bytes() - at);
       pattern(side, at, {checker.up_.data(), length});
@@ -63,7 +63,7 @@ Result<Checker> Checker::create(Site& site) {
 }
 
 Status Checker::move(int side, std::byte* dst, const std::byte* src, std::uint64_t bytes) {
-  Side& owner = site_->side(side);
+  Side& owner = rig_->side(side);
   if (owner.device == path::kHost) {
     std::memcpy(dst, src, bytes);
     return {};
@@ -77,7 +77,7 @@ Status Checker::poison(int side, std::uint64_t offset, std::uint64_t bytes) {
   last_poison_ = last_poison_ % 255 + 1;
   poison_[std::size_t(side)] = last_poison_;
   std::memset(up_.data(), last_poison_, kPiece);
-  std::byte* const begin = site_->side(side).destination.data() + offset - kGuard;
+  std::byte* const begin = rig_->side(side).destination.data() + offset - kGuard;
   const std::uint64_t whole = bytes + 2 * kGuard;
   for (std::uint64_t at = 0; at < whole; at += kPiece)
     if (auto status = move(side, begin + at, up_.data(), std::min(kPiece, whole - at)); !status) return status;
@@ -85,7 +85,7 @@ Status Checker::poison(int side, std::uint64_t offset, std::uint64_t bytes) {
 }
 
 Status Checker::compare_poison(int side, std::uint64_t offset, std::uint64_t bytes) {
-  if (auto status = move(side, down_.data(), site_->side(side).destination.data() + offset, bytes); !status)
+  if (auto status = move(side, down_.data(), rig_->side(side).destination.data() + offset, bytes); !status)
     return status;
   if (std::all_of(down_.data(), down_.data() + bytes,
                   [&](std::byte each) { return each == std::byte(poison_[std::size_t(side)]); }))
@@ -96,7 +96,7 @@ Status Checker::compare_poison(int side, std::uint64_t offset, std::uint64_t byt
 Status Checker::compare(int side, const Message& message) {
   if (auto status = compare_poison(side, message.destination - kGuard, kGuard); !status) return status;
   if (auto status = compare_poison(side, message.destination + message.bytes, kGuard); !status) return status;
-  const std::byte* const begin = site_->side(side).destination.data() + message.destination;
+  const std::byte* const begin = rig_->side(side).destination.data() + message.destination;
   for (std::uint64_t at = 0; at < message.bytes;) {
     // Up to a boundary of the pattern, so that whole pieces are made at once.
     const std::uint64_t length = std::min(kPiece - (message.source + at) % kPiece, message.bytes - at);

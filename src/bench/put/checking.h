@@ -5,7 +5,7 @@
 #include <array>
 #include <span>
 
-#include "bench/put/site.h"
+#include "bench/put/rig.h"
 #include "bench/put/variants.h"
 
 namespace sennit::bench::put {
@@ -13,7 +13,7 @@ namespace sennit::bench::put {
 class Checker {
  public:
   /// Writes the pattern to the sources that this process owns; they keep it for good. Errors: of the executor.
-  static Result<Checker> create(Site& site);
+  static Result<Checker> create(Rig& rig);
 
   /// Fills [offset - margin, offset + bytes + margin) of the side's destination with one byte, another one each time.
   Status poison(int side, std::uint64_t offset, std::uint64_t bytes);
@@ -22,11 +22,11 @@ class Checker {
   Status compare(int side, const Message& message);
 
  private:
-  explicit Checker(Site& site) : site_(&site) {}
+  explicit Checker(Rig& rig) : rig_(&rig) {}
   Status move(int side, std::byte* dst, const std::byte* src, std::uint64_t bytes);
   Status compare_poison(int side, std::uint64_t offset, std::uint64_t bytes);
 
-  Site* site_;
+  Rig* rig_;
   device::Memory up_, down_;  // pinned
   int last_poison_ = 0;
   std::array<int, 2> poison_{};  // by side

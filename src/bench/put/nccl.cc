@@ -17,7 +17,7 @@ constexpr int kBytesType = 1;  // ncclUint8
 
 class NcclVariant final : public Variant {
  public:
-  NcclVariant(Site& site, NcclLibrary library) : site_(site), library_(library) {}
+  NcclVariant(Rig& rig, NcclLibrary library) : rig_(rig), library_(library) {}
   ~NcclVariant() override {
     // Abort rather than destroy: it waits for nobody, and after an error the peer may be gone.
     if (communicator_ != nullptr) (void)library_.abort(communicator_);
@@ -26,13 +26,13 @@ class NcclVariant final : public Variant {
   }
 
   Status open(const NcclId& id) {
-    const int rank = site_.node().rank();
-    device_ = site_.side(rank).device;
+    const int rank = rig_.node().rank();
+    device_ = rig_.side(rank).device;
     const device::CurrentDevice current(device_);
     if (auto status = device::check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "create a stream");
         !status)
       return status;
-    auto lane = site_.node().executor().adopt(device_, stream_);
+    auto lane = rig_.node().executor().adopt(device_, stream_);
     if (!lane) return lane.status();
     lane_ = std::move(*lane);
     return check(library_.init(&communicator_, 2, id, rank), "ncclCommInitRank");
@@ -43,7 +43,7 @@ class NcclVariant final : public Variant {
   Status prepare(const Case&) override { return {}; }
   Status enqueue(int number, bool sends, bool receives, const Message& message) override {
     const device::CurrentDevice current(device_);
-    Side& side = site_.side(number);
+    Side& side = rig_.side(number);
     const int peer = 1 - number;
     if (auto status = check(library_.group_start(), "ncclGroupStart"); !status) return status;
     int error = 0;
@@ -65,7 +65,7 @@ class NcclVariant final : public Variant {
                   "NCCL_DEBUG=INFO tells more; leave nccl out of --vs to go on without");
   }
 
-  Site& site_;
+  Rig& rig_;
   const NcclLibrary library_;
   int device_ = 0;
   cudaStream_t stream_ = nullptr;
@@ -82,9 +82,9 @@ Missing left_out(const Status& why) {
 
 }  // namespace
 
-Result<Nccl> open_nccl(Site& site, const Job& job) {
-  comm::Group& group = site.node().group();
-  const bool takes_part = site.node().rank() < 2;
+Result<Nccl> open_nccl(Rig& rig, const Job& job) {
+  comm::Group& group = rig.node().group();
+  const bool takes_part = rig.node().rank() < 2;
 
   // 1. Both ranks have the library; rank 0 makes the id that names their meeting.
   auto library = takes_part ? open_nccl_library(job.nccl) : Result<NcclLibrary>(NcclLibrary{});
@@ -95,7 +95,7 @@ Result<Nccl> open_nccl(Site& site, const Job& job) {
     int version = 0;
     (void)library->version(&version);
     nccl.version = nccl_version_text(version);
-    if (site.node().rank() == 0)
+    if (rig.node().rank() == 0)
       if (const int error = library->unique_id(&id); error != 0)
         status = Status(Code::device_error, std::string("ncclGetNcclId: ") + library->text(error));
   }
@@ -111,7 +111,7 @@ Result<Nccl> open_nccl(Site& site, const Job& job) {
   // 2. They meet.
   std::unique_ptr<NcclVariant> variant;
   if (takes_part) {
-    variant = std::make_unique<NcclVariant>(site, *library);
+    variant = std::make_unique<NcclVariant>(rig, *library);
     status = variant->open(id);
   }
   auto met = comm::agree(group.exchange(), status, {});

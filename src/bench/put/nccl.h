@@ -17,6 +17,6 @@ struct Nccl {
 /// Collective over all ranks of the node. The library: job.nccl (a file, or the folder that holds it), else what the
 /// loader finds, else $NCCL_HOME/lib.
 /// Errors: only of the exchange; what keeps NCCL from working is told in `missing`, the same on all ranks.
-Result<Nccl> open_nccl(Site& site, const Job& job);
+Result<Nccl> open_nccl(Rig& rig, const Job& job);
 
 }  // namespace sennit::bench::put

@@ -2,7 +2,7 @@
 
 namespace sennit::bench::put {
 
-Result<Nccl> open_nccl(Site&, const Job&) {
+Result<Nccl> open_nccl(Rig&, const Job&) {
   Nccl nccl;
   nccl.missing = "nccl is left out: this build has no CUDA; build sennit where nvcc is found.";
   return nccl;

@@ -61,17 +61,17 @@ Result<double> measure_setup(const Job& job, const std::shared_ptr<device::Execu
 
 /// Paths to other processes come up at their first use, and until then a message takes the others: sends a few,
 /// until they have had time to.
-Status settle(Site& site, Pairing& pairing, const Variants& variants) {
-  if (site.in_one_process()) return {};
-  const Case small{std::min<std::uint64_t>(site.room(), MiB), true, 1};
-  const Case large{site.room(), true, 1};
+Status settle(Rig& rig, Pairing& pairing, const Variants& variants) {
+  if (rig.in_one_process()) return {};
+  const Case small{std::min<std::uint64_t>(rig.room(), MiB), true, 1};
+  const Case large{rig.room(), true, 1};
   for (const auto& variant : variants.list) {
     if (variant->two_sided()) continue;
     const Case& what = variant->covers(large) ? large : small;
     if (auto status = variant->prepare(what); !status) return status;
     if (auto status = pairing.meet(); !status) return status;
     for (int side = 0; side < 2; ++side) {
-      if (!site.owns(side)) continue;
+      if (!rig.owns(side)) continue;
       for (int i = 0; i < 2; ++i) {
         if (auto status = variant->enqueue(side, true, false, {kMargin, kMargin, what.bytes}); !status) return status;
         if (auto status = variant->finish(side); !status) return status;
@@ -82,11 +82,11 @@ Status settle(Site& site, Pairing& pairing, const Variants& variants) {
   return pairing.meet();
 }
 
-void describe_plan(Row& row, Site& site, const Job& job) {
+void describe_plan(Row& row, Rig& rig, const Job& job) {
   path::SplitOptions options;
   options.both_ways = row.what.both_ways;
-  const machine::Machine& machine = site.node().machine();
-  path::Mover& mover = site.one_sided().mover();
+  const machine::Machine& machine = rig.node().machine();
+  path::Mover& mover = rig.one_sided().mover();
   if (auto limit = path::split(machine, job.from.id, job.to.id, row.what.bytes, options); limit.ok())
     row.limit_gbps = limit->limit_gbps;
   if (row.variant != "sennit") return;
@@ -105,22 +105,22 @@ std::string describe(const Job& job, const Case& what) {
 }
 
 /// The pair: ranks 0 and 1, or one process that has both ends.
-Status measure_pair(Site& site, const Job& job, Outcome& outcome) {
-  node::Node& node = site.node();
+Status measure_pair(Rig& rig, const Job& job, Outcome& outcome) {
+  node::Node& node = rig.node();
   const bool reports = node.rank() == 0;
   Pairing pairing;
-  if (!site.in_one_process()) {
+  if (!rig.in_one_process()) {
     auto made = Pairing::create(node.group());
     if (!made) return made.status();
     pairing = *made;
   }
-  auto variants = make_variants(site, job);
+  auto variants = make_variants(rig, job);
   if (!variants) return variants.status();
-  auto checker = Checker::create(site);
+  auto checker = Checker::create(rig);
   if (!checker) return checker.status();
-  if (auto status = settle(site, pairing, *variants); !status) return status;
+  if (auto status = settle(rig, pairing, *variants); !status) return status;
 
-  Trial trial(site, pairing, *checker);
+  Trial trial(rig, pairing, *checker);
   for (const auto& variant : variants->list)
     if (auto status = trial.verify_odd(*variant, job.cases.front().both_ways); !status) return status;
   const Progress progress(job.progress && reports);
@@ -142,7 +142,7 @@ Status measure_pair(Site& site, const Job& job, Outcome& outcome) {
       row.time = *(*times)[i];
       row.verified = true;  // an error has ended the program before, if it was not
       if (row.variant == "sennit") (void)variants->list[i]->prepare(what);
-      describe_plan(row, site, job);
+      describe_plan(row, rig, job);
       outcome.rows.push_back(std::move(row));
     }
   }
@@ -161,23 +161,23 @@ Result<Exit> run_rank(const Job& job) {
   if (!node) return node.status();
   std::uint64_t room = 0;
   for (const Case& what : job.cases) room = std::max(room, what.bytes);
-  auto site = Site::open(**node, job, room);
-  if (!site) return site.status();
+  auto rig = Rig::open(**node, job, room);
+  if (!rig) return rig.status();
   const bool of_pair = job.in_one_process() || (*node)->rank() < 2;
   if (of_pair) {
-    if (auto status = measure_pair(**site, job, outcome); !status) return status;
+    if (auto status = measure_pair(**rig, job, outcome); !status) return status;
     Pairing::finish((*node)->group());
   } else {
-    auto none = make_variants(**site, job);  // collective
+    auto none = make_variants(**rig, job);  // collective
     if (!none) return none.status();
     if (auto status = Pairing::wait_for_end((*node)->group()); !status) return status;
   }
   const bool reports = (*node)->rank() == 0;
-  if (auto status = (*site)->close(); !status) return status;
-  site->reset();
-  site->reset();  // before the node that it is on
+  if (auto status = (*rig)->close(); !status) return status;
+  rig->reset();
+  rig->reset();  // before the node that it is on
   node->reset();
-  // Last: which engines a stream gets depends on how many this process made before it (see Site::allocate).
+  // Last: which engines a stream gets depends on how many this process made before it (see Rig::allocate).
   if (job.setup) {
     auto setup = measure_setup(job, *executor);
     if (!setup) return std::move(setup).status().in("set-up time");

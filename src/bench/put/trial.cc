@@ -31,7 +31,7 @@ std::uint64_t places(std::uint64_t room, const Case& what) {
 }
 
 std::vector<Message> Trial::messages_of(const Case& what) const {
-  const std::uint64_t count = places(site_.room(), what);
+  const std::uint64_t count = places(rig_.room(), what);
   std::vector<Message> messages;
   for (int i = 0; i < what.window; ++i) {
     const std::uint64_t at = kMargin + std::uint64_t(i) % count * what.bytes;
@@ -43,13 +43,13 @@ std::vector<Message> Trial::messages_of(const Case& what) const {
 Status Trial::send(Variant& variant, const Case& what, std::span<const Message> messages) {
   for (const Message& message : messages)
     for (int side = 0; side < 2; ++side) {
-      if (!site_.owns(side)) continue;
+      if (!rig_.owns(side)) continue;
       if (!sends(what, side) && !variant.two_sided()) continue;
       if (auto status = variant.enqueue(side, sends(what, side), receives(what, side), message); !status)
         return status;
     }
   for (int side = 0; side < 2; ++side)
-    if (site_.owns(side) && (sends(what, side) || variant.two_sided()))
+    if (rig_.owns(side) && (sends(what, side) || variant.two_sided()))
       if (auto status = variant.finish(side); !status) return status;
   return {};
 }
@@ -65,21 +65,21 @@ Status Trial::verify(Variant& variant, const Case& what, std::span<const Message
   std::uint64_t end = begin;
   for (const Message& message : messages) end = std::max(end, message.destination + message.bytes);
   for (int side = 0; side < 2; ++side)
-    if (site_.owns(side) && receives(what, side))
+    if (rig_.owns(side) && receives(what, side))
       if (auto status = checker_.poison(side, begin, end - begin); !status) return status;
   if (auto status = pairing_.meet(); !status) return status;
   if (auto status = send(variant, what, messages); !status) return std::move(status).in(describe(variant, what));
   if (auto status = pairing_.meet(); !status) return status;
   for (int side = 0; side < 2; ++side)
-    if (site_.owns(side) && receives(what, side))
+    if (rig_.owns(side) && receives(what, side))
       if (auto status = checker_.compare(side, {messages.front().source, begin, end - begin}); !status)
         return std::move(status).in(describe(variant, what));
   return pairing_.meet();
 }
 
 Status Trial::verify_odd(Variant& variant, bool both_ways) {
-  for (const std::uint64_t bytes : {std::uint64_t(1), std::uint64_t(4099), site_.room() / 2 + 5}) {
-    if (bytes + 16 > site_.room() + kMargin / 2) continue;
+  for (const std::uint64_t bytes : {std::uint64_t(1), std::uint64_t(4099), rig_.room() / 2 + 5}) {
+    if (bytes + 16 > rig_.room() + kMargin / 2) continue;
     const Case what{bytes, both_ways, 1};
     const Message message{kMargin + 3, kMargin + 5, bytes};
     if (!variant.covers(what)) continue;
@@ -89,7 +89,7 @@ Status Trial::verify_odd(Variant& variant, bool both_ways) {
 }
 
 Result<double> Trial::send_timed(Variant& variant, const Case& what, std::span<const Message> messages) {
-  const bool together = !site_.in_one_process() && (what.both_ways || variant.two_sided());
+  const bool together = !rig_.in_one_process() && (what.both_ways || variant.two_sided());
   if (together)
     if (auto status = pairing_.meet(); !status) return status;
   const auto begin = std::chrono::steady_clock::now();
@@ -105,7 +105,7 @@ Status Trial::batch(Variant& variant, const Case& what, std::span<const Message>
                     std::vector<double>& samples_us) {
   if (auto status = variant.prepare(what); !status) return status;
   if (auto status = pairing_.meet(); !status) return status;
-  const bool takes_part = site_.owns(0) || what.both_ways || variant.two_sided();
+  const bool takes_part = rig_.owns(0) || what.both_ways || variant.two_sided();
   for (int i = -1; takes_part && i < repetitions; ++i) {
     auto us = send_timed(variant, what, messages);
     if (!us) return us.status();
@@ -129,7 +129,7 @@ Result<std::vector<std::optional<measure::Summary>>> Trial::time(std::span<const
     const double mine = first.empty() ? 0 : first.front();
     auto theirs = pairing_.exchange(mine);
     if (!theirs) return theirs.status();
-    schedules[i] = plan_samples(what.bytes, site_.owns(0) ? mine : *theirs, seconds);
+    schedules[i] = plan_samples(what.bytes, rig_.owns(0) ? mine : *theirs, seconds);
     rounds = std::max(rounds, schedules[i].rounds);
   }
   // 2. In turns.

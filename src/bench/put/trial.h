@@ -15,7 +15,7 @@ namespace sennit::bench::put {
 class Trial {
  public:
   /// Both processes of the pair make the same calls.
-  Trial(Site& site, Pairing& pairing, Checker& checker) : site_(site), pairing_(pairing), checker_(checker) {}
+  Trial(Rig& rig, Pairing& pairing, Checker& checker) : rig_(rig), pairing_(pairing), checker_(checker) {}
 
   /// Sends every message of a window into poisoned memory and compares all bytes. Errors: corrupt, naming the variant
   /// and the case; those of the variant.
@@ -35,7 +35,7 @@ class Trial {
   Status batch(Variant& variant, const Case& what, std::span<const Message> messages, int repetitions,
                std::vector<double>& samples_us);
 
-  Site& site_;
+  Rig& rig_;
   Pairing& pairing_;
   Checker& checker_;
 };

@@ -18,49 +18,49 @@ using Shares = std::vector<std::pair<std::string, double>>;
 /// sennit itself, with the computed split or a forced one.
 class Sennit final : public Variant {
  public:
-  Sennit(Site& site, Shares shares) : site_(site), shares_(std::move(shares)) {}
+  Sennit(Rig& rig, Shares shares) : rig_(rig), shares_(std::move(shares)) {}
   std::string name() const override { return "sennit"; }
   Status prepare(const Case&) override {
-    site_.one_sided().mover().force(shares_);
+    rig_.one_sided().mover().force(shares_);
     return {};
   }
   Status enqueue(int side, bool sends, bool, const Message& message) override {
     if (!sends) return {};
-    Side& from = site_.side(side);
+    Side& from = rig_.side(side);
     const std::byte* source = from.source.data() + message.source;
-    path::OneSided& messages = site_.one_sided();
-    if (site_.in_one_process())
-      return messages.copy(site_.side(1 - side).destination.data() + message.destination, source, message.bytes,
+    path::OneSided& messages = rig_.one_sided();
+    if (rig_.in_one_process())
+      return messages.copy(rig_.side(1 - side).destination.data() + message.destination, source, message.bytes,
                            *from.lane);
-    return messages.put(site_.window(), 1 - side, message.destination, source, message.bytes, *from.lane);
+    return messages.put(rig_.window(), 1 - side, message.destination, source, message.bytes, *from.lane);
   }
-  Status finish(int side) override { return site_.node().synchronize(*site_.side(side).lane); }
+  Status finish(int side) override { return rig_.node().synchronize(*rig_.side(side).lane); }
 
  private:
-  Site& site_;
+  Rig& rig_;
   const Shares shares_;
 };
 
 /// The path by way of host memory alone, driven by copy engines in chunks, as sennit's own share of that path is.
 class HostPath final : public Variant {
  public:
-  HostPath(Site& site, const Job& job) : site_(site), job_(job) {}
+  HostPath(Rig& rig, const Job& job) : rig_(rig), job_(job) {}
   std::string name() const override { return "host"; }
   bool covers(const Case& what) const override { return what.bytes <= kLargestHostPath; }
 
   Status prepare(const Case& what) override {
     for (int number = 0; number < 2; ++number) {
-      if (!site_.owns(number)) continue;
+      if (!rig_.owns(number)) continue;
       const Endpoint& from = number == 0 ? job_.from : job_.to;
       const Endpoint& to = number == 0 ? job_.to : job_.from;
-      const auto found = best_host_path(site_.node().machine(), from, to, what.bytes);
+      const auto found = best_host_path(rig_.node().machine(), from, to, what.bytes);
       if (!found) return Status(Code::unsupported, "no path by way of host memory");
       chunk_ = std::clamp<std::uint64_t>(found->chunk_bytes, kLeastChunk, kMostChunk);
       auto& channel = channels_[std::size_t(number)];
       if (channel != nullptr && channel->slot_bytes() >= chunk_) continue;
       channel.reset();
       auto made =
-          path::EngineChannel::create(site_.node().executor(), {from.device, path::kHost, to.device}, chunk_, kSlots);
+          path::EngineChannel::create(rig_.node().executor(), {from.device, path::kHost, to.device}, chunk_, kSlots);
       if (!made) return made.status();
       channel = std::move(*made);
     }
@@ -69,9 +69,9 @@ class HostPath final : public Variant {
 
   Status enqueue(int side, bool sends, bool, const Message& message) override {
     if (!sends) return {};
-    auto target = site_.target(side, message.destination, message.bytes);
+    auto target = rig_.target(side, message.destination, message.bytes);
     if (!target) return target.status();
-    Side& from = site_.side(side);
+    Side& from = rig_.side(side);
     path::EngineChannel& channel = *channels_[std::size_t(side)];
     const auto source = path::End::local(from.source.data() + message.source, from.device);
     auto status = channel.start(*target, source, message.bytes, chunk_, nullptr);
@@ -85,7 +85,7 @@ class HostPath final : public Variant {
   static constexpr std::uint64_t kLeastChunk = 64 * 1024, kMostChunk = 8 * 1024 * 1024;
   static constexpr unsigned kSlots = 4;
 
-  Site& site_;
+  Rig& rig_;
   const Job& job_;
   std::array<std::unique_ptr<path::EngineChannel>, 2> channels_;  // by the side that sends
   std::uint64_t chunk_ = kLeastChunk;
@@ -94,40 +94,40 @@ class HostPath final : public Variant {
 /// The copy engine alone: what cudaMemcpyAsync to the peer's mapped memory does.
 class Engine final : public Variant {
  public:
-  explicit Engine(Site& site) : site_(site) {}
+  explicit Engine(Rig& rig) : rig_(rig) {}
   std::string name() const override { return "engine"; }
   Status prepare(const Case&) override { return {}; }
   Status enqueue(int side, bool sends, bool, const Message& message) override {
     if (!sends) return {};
-    auto target = site_.target(side, message.destination, message.bytes);
+    auto target = rig_.target(side, message.destination, message.bytes);
     if (!target) return target.status();
-    Side& from = site_.side(side);
+    Side& from = rig_.side(side);
     return from.lane->copy(target->seen_from(from.lane->device()), from.source.data() + message.source,
                            message.bytes);
   }
-  Status finish(int side) override { return site_.side(side).lane->synchronize(); }
+  Status finish(int side) override { return rig_.side(side).lane->synchronize(); }
 
  private:
-  Site& site_;
+  Rig& rig_;
 };
 
 /// Why this process cannot run a variant; empty when it can.
-Missing missing_here(Site& site, const Job& job, const std::string& name) {
+Missing missing_here(Rig& rig, const Job& job, const std::string& name) {
   if (name == "engine") {
     for (int side = 0; side < 2; ++side) {
-      if (!site.owns(side)) continue;
-      auto target = site.target(side, 0, 1);
+      if (!rig.owns(side)) continue;
+      auto target = rig.target(side, 0, 1);
       if (!target || target->data == nullptr)
         return "engine is left out: the peer's memory cannot be mapped here; see what `sennit doctor` says of IPC.";
     }
   }
   if (name == "host") {
-    if (!best_host_path(site.node().machine(), job.from, job.to, job.cases.front().bytes))
+    if (!best_host_path(rig.node().machine(), job.from, job.to, job.cases.front().bytes))
       return fmt::format("host is left out: no path by way of host memory leads from {} to {}; choose two GPUs.",
                          job.from.id, job.to.id);
     for (int side = 0; side < 2; ++side) {
-      if (!site.owns(side)) continue;
-      auto target = site.target(side, 0, 1);
+      if (!rig.owns(side)) continue;
+      auto target = rig.target(side, 0, 1);
       if (!target || target->at_owner == nullptr)
         return "host is left out: the peer's GPU is not visible to this process; widen CUDA_VISIBLE_DEVICES.";
     }
@@ -158,20 +158,20 @@ std::optional<path::Candidate> best_host_path(const machine::Machine& machine, c
   return std::nullopt;
 }
 
-Result<Variants> make_variants(Site& site, const Job& job) {
+Result<Variants> make_variants(Rig& rig, const Job& job) {
   auto shares = path::parse_forced(job.split);
   if (!shares) return std::move(shares).status().in("--split");
   Variants variants;
   for (const std::string& name : job.variants) {
-    auto missing = agree_missing(site.node().group(), missing_here(site, job, name));
+    auto missing = agree_missing(rig.node().group(), missing_here(rig, job, name));
     if (!missing) return missing.status();
     std::unique_ptr<Variant> made;
     if (missing->empty()) {
-      if (name == "sennit") made = std::make_unique<Sennit>(site, *shares);
-      if (name == "engine") made = std::make_unique<Engine>(site);
-      if (name == "host") made = std::make_unique<HostPath>(site, job);
+      if (name == "sennit") made = std::make_unique<Sennit>(rig, *shares);
+      if (name == "engine") made = std::make_unique<Engine>(rig);
+      if (name == "host") made = std::make_unique<HostPath>(rig, job);
       if (name == "nccl") {
-        auto nccl = open_nccl(site, job);
+        auto nccl = open_nccl(rig, job);
         if (!nccl) return nccl.status();
         made = std::move(nccl->variant);
         *missing = nccl->missing;

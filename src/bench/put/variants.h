@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/put/site.h"
+#include "bench/put/rig.h"
 #include "path/split.h"
 
 namespace sennit::bench::put {
@@ -46,7 +46,7 @@ struct Variants {
 
 /// Makes those of the job that work here; `job` must outlive them. Collective over all ranks of the node: every rank
 /// leaves out the same.
-Result<Variants> make_variants(Site& site, const Job& job);
+Result<Variants> make_variants(Rig& rig, const Job& job);
 
 /// The candidate by way of host memory alone, driven by copy engines, that should be fastest for such a message.
 std::optional<path::Candidate> best_host_path(const machine::Machine& machine, const Endpoint& from,

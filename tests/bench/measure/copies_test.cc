@@ -16,21 +16,21 @@ class Copies : public testing::Test {
  protected:
   void SetUp() override {
     const machine::Machine machine = small_machine();
-    auto opened = Site::open(faulty(), machine, kLeastRoom);
+    auto opened = Rig::open(faulty(), machine, kLeastRoom);
     ASSERT_TRUE(opened.ok());
-    site_ = std::move(*opened);
+    rig_ = std::move(*opened);
   }
   Sweep sweep(std::vector<std::uint64_t> sizes) const { return {std::move(sizes), {1, 3}, 1e9}; }
 
-  std::unique_ptr<Site> site_;
+  std::unique_ptr<Rig> rig_;
 };
 
 TEST_F(Copies, MoveTheBytes) {
-  const Stop &from = site_->gpus()[0], &to = site_->gpus()[2];
+  const Stop &from = rig_->gpus()[0], &to = rig_->gpus()[2];
   for (const Method method : {Method::engine, Method::sm}) {
     fill_pattern({from.source.data(), 1 * MiB}, 3);
     fill_pattern({to.destination.data(), 1 * MiB}, 4);
-    const auto one = transfer(*site_, from, to, MiB, method);
+    const auto one = transfer(*rig_, from, to, MiB, method);
     ASSERT_TRUE(one.ok());
     ASSERT_TRUE(run_together(std::span(&*one, 1)));
     EXPECT_FALSE(first_difference({to.destination.data(), 1 * MiB}, 3)) << name(method);
@@ -38,8 +38,8 @@ TEST_F(Copies, MoveTheBytes) {
 }
 
 TEST_F(Copies, ACurveHasAPointForEverySizeThatFits) {
-  const auto curve = one_way(*site_, site_->gpus()[0], site_->hosts()[0], Method::engine,
-                             sweep({64 * KiB, MiB, site_->room(), 2 * site_->room()}));
+  const auto curve = one_way(*rig_, rig_->gpus()[0], rig_->hosts()[0], Method::engine,
+                             sweep({64 * KiB, MiB, rig_->room(), 2 * rig_->room()}));
   ASSERT_TRUE(curve.ok());
   EXPECT_EQ(curve->from, "gpu0");
   EXPECT_EQ(curve->to, "host0");
@@ -54,13 +54,13 @@ TEST_F(Copies, ACurveHasAPointForEverySizeThatFits) {
 TEST_F(Copies, ASweepEndsAtTheFirstCopyThatTakesTooLong) {
   Sweep short_sweep = sweep({64 * KiB, MiB, 4 * MiB});
   short_sweep.longest_us = 0.01;
-  const auto curve = one_way(*site_, site_->gpus()[0], site_->gpus()[1], Method::engine, short_sweep);
+  const auto curve = one_way(*rig_, rig_->gpus()[0], rig_->gpus()[1], Method::engine, short_sweep);
   ASSERT_TRUE(curve.ok());
   EXPECT_EQ(curve->points.size(), 1u);
 }
 
 TEST_F(Copies, BothWaysStandsForBothDirections) {
-  const auto curves = both_ways(*site_, site_->gpus()[0], site_->gpus()[1], sweep({MiB}));
+  const auto curves = both_ways(*rig_, rig_->gpus()[0], rig_->gpus()[1], sweep({MiB}));
   ASSERT_TRUE(curves.ok());
   ASSERT_EQ(curves->size(), 2u);
   EXPECT_EQ((*curves)[0].from, (*curves)[1].to);
@@ -69,7 +69,7 @@ TEST_F(Copies, BothWaysStandsForBothDirections) {
 }
 
 TEST_F(Copies, ErrorsNameTheEnds) {
-  auto opened = Site::open(faulty({{0, 1, Fault::device_error}}), small_machine(), kLeastRoom);
+  auto opened = Rig::open(faulty({{0, 1, Fault::device_error}}), small_machine(), kLeastRoom);
   ASSERT_TRUE(opened.ok());
   const auto curve = one_way(**opened, (*opened)->gpus()[0], (*opened)->gpus()[1], Method::engine, sweep({MiB}));
   EXPECT_EQ(curve.status().code(), Code::device_error);

@@ -31,14 +31,14 @@ TEST(Pattern, OfNothingIsRight) {
 
 /// Checks gpu FROM → TO of a machine with one broken path.
 Status check(std::shared_ptr<device::Executor> executor, int from, int to, milliseconds limit = milliseconds(20000)) {
-  auto site = Site::open(std::move(executor), small_machine(), kLeastRoom);
-  if (!site) return site.status();
-  auto verifier = Verifier::create(**site, limit);
+  auto rig = Rig::open(std::move(executor), small_machine(), kLeastRoom);
+  if (!rig) return rig.status();
+  auto verifier = Verifier::create(**rig, limit);
   if (!verifier) return verifier.status();
-  const Stop& source = from < 0 ? (*site)->hosts()[0] : (*site)->gpus()[std::size_t(from)];
-  const Stop& target = to < 0 ? (*site)->hosts()[0] : (*site)->gpus()[std::size_t(to)];
+  const Stop& source = from < 0 ? (*rig)->hosts()[0] : (*rig)->gpus()[std::size_t(from)];
+  const Stop& target = to < 0 ? (*rig)->hosts()[0] : (*rig)->gpus()[std::size_t(to)];
   return verifier->check(source, target, [&](path::End dst, path::End src, std::uint64_t bytes) {
-    auto lane = (*site)->lane(driver_of(source, target), 3);
+    auto lane = (*rig)->lane(driver_of(source, target), 3);
     if (lane)
       if (auto status = (*lane)->copy(dst.at_owner, src.at_owner, bytes); !status)
         return Result<device::Lane*>(std::move(status));

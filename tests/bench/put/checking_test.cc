@@ -26,10 +26,10 @@ class Checking : public testing::Test {
     job_.to = {"gpu1", 1};
     job_.cases = {{kRoom, false, 1}};
     job_.variants = {"sennit", "engine"};
-    auto site = Site::open(*node_, job_, kRoom);
-    ASSERT_TRUE(site.ok()) << site.status().text();
-    site_ = std::move(*site);
-    auto checker = Checker::create(*site_);
+    auto rig = Rig::open(*node_, job_, kRoom);
+    ASSERT_TRUE(rig.ok()) << rig.status().text();
+    rig_ = std::move(*rig);
+    auto checker = Checker::create(*rig_);
     ASSERT_TRUE(checker.ok());
     checker_.emplace(std::move(*checker));
   }
@@ -37,7 +37,7 @@ class Checking : public testing::Test {
   static constexpr std::uint64_t kRoom = 3 * MiB;
   std::unique_ptr<node::Node> node_;
   Job job_;
-  std::unique_ptr<Site> site_;
+  std::unique_ptr<Rig> rig_;
   std::optional<Checker> checker_;
 };
 
@@ -53,7 +53,7 @@ TEST(Pattern, DependsOnSideAndPositionAlone) {
 TEST_F(Checking, AcceptsWhatArrived) {
   const Message message{kMargin + 3, kMargin + 5, 2 * MiB + 1};
   ASSERT_TRUE(checker_->poison(1, message.destination, message.bytes).ok());
-  pattern(0, message.source, {site_->side(1).destination.data() + message.destination, message.bytes});
+  pattern(0, message.source, {rig_->side(1).destination.data() + message.destination, message.bytes});
   EXPECT_TRUE(checker_->compare(1, message).ok());
 }
 
@@ -69,7 +69,7 @@ TEST_F(Checking, FindsOneWrongByteAnywhere) {
   const Message message{kMargin, kMargin, 2 * MiB + 9};
   for (const std::uint64_t at : {std::uint64_t(0), MiB - kMargin, message.bytes - 1}) {
     ASSERT_TRUE(checker_->poison(1, message.destination, message.bytes).ok());
-    std::byte* arrived = site_->side(1).destination.data() + message.destination;
+    std::byte* arrived = rig_->side(1).destination.data() + message.destination;
     pattern(0, message.source, {arrived, message.bytes});
     arrived[at] ^= std::byte(1);
     EXPECT_THAT(checker_->compare(1, message).what(), HasSubstr("byte " + std::to_string(at) + " of"));
@@ -80,7 +80,7 @@ TEST_F(Checking, FindsWhatWasWrittenBeside) {
   const Message message{kMargin, kMargin, MiB};
   for (const std::int64_t at : {std::int64_t(-1), std::int64_t(MiB)}) {
     ASSERT_TRUE(checker_->poison(1, message.destination, message.bytes).ok());
-    std::byte* arrived = site_->side(1).destination.data() + message.destination;
+    std::byte* arrived = rig_->side(1).destination.data() + message.destination;
     pattern(0, message.source, {arrived, message.bytes});
     arrived[at] ^= std::byte(1);
     EXPECT_THAT(checker_->compare(1, message).what(), HasSubstr("beyond its destination"));
@@ -98,7 +98,7 @@ class Liar final : public Variant {
 
 TEST_F(Checking, TrialsBelieveNobody) {
   Pairing pairing;
-  Trial trial(*site_, pairing, *checker_);
+  Trial trial(*rig_, pairing, *checker_);
   Liar liar;
   const Status status = trial.verify(liar, {64 * KiB, false, 1});
   EXPECT_EQ(status.code(), Code::corrupt);
@@ -107,8 +107,8 @@ TEST_F(Checking, TrialsBelieveNobody) {
 
 TEST_F(Checking, TrialsAcceptAndTimeTheRealOnes) {
   Pairing pairing;
-  Trial trial(*site_, pairing, *checker_);
-  const auto variants = make_variants(*site_, job_);
+  Trial trial(*rig_, pairing, *checker_);
+  const auto variants = make_variants(*rig_, job_);
   ASSERT_TRUE(variants.ok());
   ASSERT_EQ(variants->list.size(), 2u);
   const Case what{64 * KiB, true, 8};

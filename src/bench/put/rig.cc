@@ -1,4 +1,4 @@
-#include "bench/put/site.h"
+#include "bench/put/rig.h"
 
 #include <fmt/format.h>
 
@@ -13,23 +13,23 @@ constexpr std::uint64_t kLargePage = 2 * MiB;
 
 }  // namespace
 
-Result<std::unique_ptr<Site>> Site::open(node::Node& node, const Job& job, std::uint64_t room) {
-  std::unique_ptr<Site> site(new Site(node));
-  site->room_ = room;
-  Status ready = job.in_one_process() ? site->one_sided_.prepare() : Status();
-  if (ready.ok()) ready = site->allocate(job);
+Result<std::unique_ptr<Rig>> Rig::open(node::Node& node, const Job& job, std::uint64_t room) {
+  std::unique_ptr<Rig> rig(new Rig(node));
+  rig->room_ = room;
+  Status ready = job.in_one_process() ? rig->one_sided_.prepare() : Status();
+  if (ready.ok()) ready = rig->allocate(job);
   auto agreed = comm::agree(node.group().exchange(), ready, {});
   if (!agreed) return agreed.status();
-  if (job.in_one_process()) return site;
-  device::Memory* destination = node.rank() < 2 ? &site->side(node.rank()).destination : nullptr;
-  auto window = site->one_sided_.open(destination != nullptr ? destination->data() : nullptr,
-                                      destination != nullptr ? destination->bytes() : 0);
+  if (job.in_one_process()) return rig;
+  device::Memory* destination = node.rank() < 2 ? &rig->side(node.rank()).destination : nullptr;
+  auto window = rig->one_sided_.open(destination != nullptr ? destination->data() : nullptr,
+                                     destination != nullptr ? destination->bytes() : 0);
   if (!window) return window.status();
-  site->window_ = *window;
-  return site;
+  rig->window_ = *window;
+  return rig;
 }
 
-Status Site::allocate(const Job& job) {
+Status Rig::allocate(const Job& job) {
   device::Executor& executor = node_.executor();
   // Whole pages of 2 MiB, as PyTorch allocates: memory of other sizes CUDA maps in small pages, and copy engines that
   // push into it both ways reach 240 to 310 instead of 390 GB/s (H200).
@@ -60,12 +60,12 @@ Status Site::allocate(const Job& job) {
   return {};
 }
 
-Status Site::close() {
+Status Rig::close() {
   if (window_ == nullptr) return {};
   return one_sided_.close(window_);
 }
 
-Result<path::End> Site::target(int number, std::uint64_t offset, std::uint64_t bytes) {
+Result<path::End> Rig::target(int number, std::uint64_t offset, std::uint64_t bytes) {
   if (!in_one_process()) return window_->end(1 - number, offset, bytes);
   Side& other = side(1 - number);
   return path::End::local(other.destination.data() + offset, other.device);

@@ -24,11 +24,11 @@ struct Side {
   std::unique_ptr<device::Lane> own_lane;
 };
 
-class Site {
+class Rig {
  public:
   /// Collective over all ranks of the node, also those beyond the pair, which own no side. `room`: bytes of the
   /// messages in each buffer. Errors: out_of_memory and the like, the same on all ranks.
-  static Result<std::unique_ptr<Site>> open(node::Node& node, const Job& job, std::uint64_t room);
+  static Result<std::unique_ptr<Rig>> open(node::Node& node, const Job& job, std::uint64_t room);
   /// Collective, before the node goes.
   Status close();
 
@@ -45,7 +45,7 @@ class Site {
   Result<path::End> target(int side, std::uint64_t offset, std::uint64_t bytes);
 
  private:
-  explicit Site(node::Node& node) : node_(node), one_sided_(node) {}
+  explicit Rig(node::Node& node) : node_(node), one_sided_(node) {}
   Status allocate(const Job& job);
 
   node::Node& node_;

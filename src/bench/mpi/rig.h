@@ -26,9 +26,9 @@ struct Times {
   Paired against;  ///< how many times as fast `sennit` was, round by round; of `sennit` itself nothing
 };
 
-class Site {
+class Rig {
  public:
-  Site(Job& job, Memories& memories, const device::Reduction& reduction)
+  Rig(Job& job, Memories& memories, const device::Reduction& reduction)
       : job_(job), memories_(memories), reduction_(reduction) {}
 
   /// Buffers for all of these cases. Collective. Errors, the same on every rank: out_of_memory.

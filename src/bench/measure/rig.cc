@@ -1,4 +1,4 @@
-#include "bench/measure/site.h"
+#include "bench/measure/rig.h"
 
 #include <algorithm>
 #include <cstring>
@@ -26,35 +26,35 @@ int driver_of(const Stop& from, const Stop& to) {
   return from.is_host() ? to.device : from.device;
 }
 
-Result<std::unique_ptr<Site>> Site::open(std::shared_ptr<device::Executor> executor, const machine::Machine& machine,
-                                         std::uint64_t room) {
-  std::unique_ptr<Site> site(new Site());
-  site->executor_ = std::move(executor);
+Result<std::unique_ptr<Rig>> Rig::open(std::shared_ptr<device::Executor> executor, const machine::Machine& machine,
+                                       std::uint64_t room) {
+  std::unique_ptr<Rig> rig(new Rig());
+  rig->executor_ = std::move(executor);
   for (const machine::Device& one : machine.devices) {
     Stop stop;
     stop.id = one.id;
     stop.numa = one.numa;
     if (one.kind == machine::DeviceKind::host) {
-      site->hosts_.push_back(std::move(stop));
+      rig->hosts_.push_back(std::move(stop));
     } else if (one.kind == machine::DeviceKind::gpu) {
-      stop.device = index_of(*site->executor_, one);
+      stop.device = index_of(*rig->executor_, one);
       if (stop.device >= 0)
-        site->gpus_.push_back(std::move(stop));
+        rig->gpus_.push_back(std::move(stop));
       else
-        site->hidden_.push_back(one.id);
+        rig->hidden_.push_back(one.id);
     }
   }
-  if (site->gpus_.empty() || site->hosts_.empty())
+  if (rig->gpus_.empty() || rig->hosts_.empty())
     return Status(Code::unsupported, "there is nothing to measure: no GPU of this machine is visible to this process",
                   {}, "Check CUDA_VISIBLE_DEVICES and `sennit doctor`, or use --executor host");
   for (std::uint64_t bytes = std::max(room, kLeastRoom);; bytes /= 2) {
-    Status status = site->allocate(bytes);
-    if (status) return site;
+    Status status = rig->allocate(bytes);
+    if (status) return rig;
     if (status.code() != Code::out_of_memory || bytes / 2 < kLeastRoom) return std::move(status).in("buffers");
   }
 }
 
-Status Site::allocate(std::uint64_t room) {
+Status Rig::allocate(std::uint64_t room) {
   const auto fill = [&](Stop& stop) -> Status {
     const OnNode bound(stop.is_host() ? stop.numa : -1);
     for (device::Memory* memory : {&stop.source, &stop.destination}) {
@@ -75,12 +75,12 @@ Status Site::allocate(std::uint64_t room) {
   return {};
 }
 
-const Stop& Site::host_of(const Stop& gpu) const {
+const Stop& Rig::host_of(const Stop& gpu) const {
   const auto near = std::ranges::find(hosts_, gpu.numa, &Stop::numa);
   return near != hosts_.end() ? *near : hosts_.front();
 }
 
-Result<device::Lane*> Site::lane(int device, int number) {
+Result<device::Lane*> Rig::lane(int device, int number) {
   auto& kept = lanes_[{device, number}];
   if (kept == nullptr) {
     auto made = executor_->lane(device);

@@ -19,7 +19,7 @@ struct Stop {
   std::string id;            ///< the machine's name for it
   int device = path::kHost;  ///< index in the executor
   int numa = -1;
-  device::Memory source, destination;  ///< Site::room() bytes each
+  device::Memory source, destination;  ///< Rig::room() bytes each
 
   bool is_host() const { return device == path::kHost; }
   path::End from(std::uint64_t offset = 0) const { return path::End::local(source.data() + offset, device); }
@@ -30,14 +30,14 @@ struct Stop {
 /// source, or the destination where the source is host memory (as in path::EngineChannel).
 int driver_of(const Stop& from, const Stop& to);
 
-class Site {
+class Rig {
  public:
   /// GPUs of the machine are matched with the executor's devices by UUID, then by PCI address; those that this
   /// process cannot see are left out. Buffers get `room` bytes each, or the largest half, quarter … that can be
   /// allocated everywhere. Errors: not_found when no GPU of the machine is visible; out_of_memory when not even
   /// kLeastRoom can be had.
-  static Result<std::unique_ptr<Site>> open(std::shared_ptr<device::Executor> executor,
-                                            const machine::Machine& machine, std::uint64_t room);
+  static Result<std::unique_ptr<Rig>> open(std::shared_ptr<device::Executor> executor,
+                                           const machine::Machine& machine, std::uint64_t room);
 
   device::Executor& executor() { return *executor_; }
   const std::vector<Stop>& gpus() const { return gpus_; }
@@ -53,7 +53,7 @@ class Site {
   Result<device::Lane*> lane(int device, int number = 0);
 
  private:
-  Site() = default;
+  Rig() = default;
   Status allocate(std::uint64_t room);
 
   std::shared_ptr<device::Executor> executor_;

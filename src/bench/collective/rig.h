@@ -30,7 +30,7 @@ struct Times {
   double host_us = 0;  ///< that the busiest caller spent in one call; 0 where they were a graph
 };
 
-class Site {
+class Rig {
  public:
   struct Options {
     std::uint64_t most_bytes = 0;  ///< of a Layout
@@ -41,7 +41,7 @@ class Site {
     std::unique_ptr<coll::Chooser> chooser = std::make_unique<coll::ModelChooser>();
   };
   /// As the rank that the environment says. Collective. Errors: those of the executor and of meeting.
-  static Result<std::unique_ptr<Site>> open(std::shared_ptr<device::Executor> executor, Options options);
+  static Result<std::unique_ptr<Rig>> open(std::shared_ptr<device::Executor> executor, Options options);
 
   device::Executor& executor() { return *executor_; }
   node::Node& node() const { return communicator_->node(); }
@@ -74,7 +74,7 @@ class Site {
   Status close();
 
  private:
-  Site() = default;
+  Rig() = default;
   /// Where the way has its buffers; in place both are the first.
   std::byte* base(const Way& way, bool first) const {
     if (way.nccl_windows) return nccl_->window(first ? 0 : 1);

@@ -1,4 +1,4 @@
-#include "bench/mpi/site.h"
+#include "bench/mpi/rig.h"
 
 #include <algorithm>
 
@@ -24,11 +24,11 @@ constexpr int kMostEstimated = 1 << 12;
 
 }  // namespace
 
-Status Site::make_room(const std::vector<Case>& cases) {
+Status Rig::make_room(const std::vector<Case>& cases) {
   return job_.agree(allocate(cases));
 }
 
-Status Site::allocate(const std::vector<Case>& cases) {
+Status Rig::allocate(const std::vector<Case>& cases) {
   std::uint64_t gpu = 0, managed = 0, host = 0;
   for (const Case& what : cases) {
     const Layout layout{what, job_.rank(), job_.size()};
@@ -57,7 +57,7 @@ Status Site::allocate(const std::vector<Case>& cases) {
   return make(host_, host, [&](std::uint64_t bytes) { return memories_.allocate(false, bytes); });
 }
 
-Batch Site::batch(const Case& what, const Variant& variant) const {
+Batch Rig::batch(const Case& what, const Variant& variant) const {
   Batch batch;
   batch.layout = {what, job_.rank(), job_.size()};
   batch.with_sennit = variant.with_sennit;
@@ -77,7 +77,7 @@ Batch Site::batch(const Case& what, const Variant& variant) const {
   return batch;
 }
 
-Status Site::write(std::byte* to, std::uint64_t bytes, const std::vector<std::byte>& again_and_again) {
+Status Rig::write(std::byte* to, std::uint64_t bytes, const std::vector<std::byte>& again_and_again) {
   for (std::uint64_t at = 0; at < bytes; at += again_and_again.size()) {
     const std::uint64_t some = std::min<std::uint64_t>(again_and_again.size(), bytes - at);
     if (auto status = memories_.copy(to + at, again_and_again.data(), some); !status) return status;
@@ -86,7 +86,7 @@ Status Site::write(std::byte* to, std::uint64_t bytes, const std::vector<std::by
 }
 
 /// Nothing of an earlier call is left that could be taken for this one's.
-Status Site::prepare(const Batch& batch) {
+Status Rig::prepare(const Batch& batch) {
   const Layout& layout = batch.layout;
   const std::uint64_t room = Layout::room(layout.what, layout.size);
   const std::vector<std::byte> nonsense(std::clamp<std::uint64_t>(room, 1, collective::kPeriod), kNonsense);
@@ -105,7 +105,7 @@ Status Site::prepare(const Batch& batch) {
   return {};
 }
 
-Status Site::check(const Batch& batch) {
+Status Rig::check(const Batch& batch) {
   const Layout& layout = batch.layout;
   const std::uint64_t bytes = layout.what.bytes;
   std::vector<std::byte> got(std::max(std::min(bytes, kPiece), kMargin));
@@ -127,7 +127,7 @@ Status Site::check(const Batch& batch) {
   return {};
 }
 
-Status Site::verify(const Case& what, const Variant& variant) {
+Status Rig::verify(const Case& what, const Variant& variant) {
   const Batch one = batch(what, variant);
   const std::string which = fmt::format("{} by {}", describe(what), variant.name);
   if (auto status = job_.agree(prepare(one)); !status) return std::move(status).in(which);
@@ -137,7 +137,7 @@ Status Site::verify(const Case& what, const Variant& variant) {
   return std::move(checked).in(which);
 }
 
-Result<double> Site::estimate(const Batch& batch) {
+Result<double> Rig::estimate(const Batch& batch) {
   for (int calls = 1;; calls *= 4) {
     // The least of several: the first ones set things up, and any may meet something else that runs.
     double us = 0;
@@ -150,7 +150,7 @@ Result<double> Site::estimate(const Batch& batch) {
   }
 }
 
-Result<std::vector<Times>> Site::time(const Case& what, const std::vector<Variant>& variants, double seconds) {
+Result<std::vector<Times>> Rig::time(const Case& what, const std::vector<Variant>& variants, double seconds) {
   std::vector<Batch> batches;
   std::vector<double> estimates;
   for (const Variant& variant : variants) {

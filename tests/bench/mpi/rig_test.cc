@@ -1,4 +1,4 @@
-#include "bench/mpi/site.h"
+#include "bench/mpi/rig.h"
 
 #include <cstdlib>
 
@@ -22,12 +22,12 @@ Status verified(const std::function<void(const Batch&)>& call, const Case& what 
     return Status();
   });
   const auto memories = Memories::of_host();
-  Site site(job, *memories, kSum);
-  if (auto status = site.make_room({what}); !status) return status;
-  return site.verify(what, kOurs);
+  Rig rig(job, *memories, kSum);
+  if (auto status = rig.make_room({what}); !status) return status;
+  return rig.verify(what, kOurs);
 }
 
-TEST(MpiSite, WhatIsRightPasses) {
+TEST(MpiRig, WhatIsRightPasses) {
   EXPECT_TRUE(verified(MadeUpJob::carry));
   for (const Operation operation : {Operation::allgather, Operation::alltoallv, Operation::reduce_scatter_block,
                                     Operation::gather, Operation::scatter, Operation::bcast, Operation::alltoallw})
@@ -35,7 +35,7 @@ TEST(MpiSite, WhatIsRightPasses) {
       EXPECT_TRUE(verified(MadeUpJob::carry, {operation, Buffers::host, 1024, 1, in_place})) << name(operation);
 }
 
-TEST(MpiSite, AWrongByteIsNamedWithAllThatMatters) {
+TEST(MpiRig, AWrongByteIsNamedWithAllThatMatters) {
   const Status status = verified([](const Batch& batch) {
     MadeUpJob::carry(batch);
     batch.output[1000] ^= std::byte{1};
@@ -45,11 +45,11 @@ TEST(MpiSite, AWrongByteIsNamedWithAllThatMatters) {
   EXPECT_EQ(status.where(), "allreduce of 1 KiB, host buffers by sennit: rank 0");
 }
 
-TEST(MpiSite, NothingWrittenIsWrong) {
+TEST(MpiRig, NothingWrittenIsWrong) {
   EXPECT_EQ(verified([](const Batch&) {}).code(), Code::corrupt);
 }
 
-TEST(MpiSite, BytesBehindTheOutputAreWrong) {
+TEST(MpiRig, BytesBehindTheOutputAreWrong) {
   const Status status = verified([](const Batch& batch) {
     MadeUpJob::carry(batch);
     batch.output[batch.layout.output_bytes() + 255] = std::byte{0};
@@ -57,16 +57,16 @@ TEST(MpiSite, BytesBehindTheOutputAreWrong) {
   EXPECT_EQ(status.what(), "bytes behind the output were written");
 }
 
-TEST(MpiSite, AnErrorOfACallIsPassedOn) {
+TEST(MpiRig, AnErrorOfACallIsPassedOn) {
   MadeUpJob job([](const Batch&, int, double&) { return Status(Code::system_error, "MPI_Allreduce returned 15"); });
   const auto memories = Memories::of_host();
-  Site site(job, *memories, kSum);
-  ASSERT_TRUE(site.make_room({kAllreduce}));
-  EXPECT_THAT(site.verify(kAllreduce, kOurs).text(), HasSubstr("MPI_Allreduce returned 15"));
-  EXPECT_FALSE(site.time(kAllreduce, {kOurs}, 0.001));
+  Rig rig(job, *memories, kSum);
+  ASSERT_TRUE(rig.make_room({kAllreduce}));
+  EXPECT_THAT(rig.verify(kAllreduce, kOurs).text(), HasSubstr("MPI_Allreduce returned 15"));
+  EXPECT_FALSE(rig.time(kAllreduce, {kOurs}, 0.001));
 }
 
-TEST(MpiSite, VariantsTakeTurnsAndAreCompared) {
+TEST(MpiRig, VariantsTakeTurnsAndAreCompared) {
   int turns = 0;
   std::vector<bool> who;
   MadeUpJob job([&](const Batch& batch, int calls, double& us) {
@@ -76,9 +76,9 @@ TEST(MpiSite, VariantsTakeTurnsAndAreCompared) {
     return Status();
   });
   const auto memories = Memories::of_host();
-  Site site(job, *memories, kSum);
-  ASSERT_TRUE(site.make_room({kAllreduce}));
-  const auto times = site.time(kAllreduce, {kOurs, kTheirs}, 0.02);
+  Rig rig(job, *memories, kSum);
+  ASSERT_TRUE(rig.make_room({kAllreduce}));
+  const auto times = rig.time(kAllreduce, {kOurs, kTheirs}, 0.02);
   ASSERT_TRUE(times);
   ASSERT_EQ(times->size(), 2u);
   EXPECT_EQ((*times)[0].against.ratio, 0) << "nobody is compared with itself";
@@ -91,22 +91,22 @@ TEST(MpiSite, VariantsTakeTurnsAndAreCompared) {
   EXPECT_EQ(alone, 0) << "never three batches of one";
 }
 
-TEST(MpiSite, WhatIsNotTimedTakesItsTimeToo) {
+TEST(MpiRig, WhatIsNotTimedTakesItsTimeToo) {
   MadeUpJob job([](const Batch&, int calls, double& us) {
     us = calls;
     return Status();
   });
   job.untimed_us = 999;
   const auto memories = Memories::of_host();
-  Site site(job, *memories, kSum);
-  ASSERT_TRUE(site.make_room({kAllreduce}));
-  const auto times = site.time(kAllreduce, {kOurs}, 0.007);
+  Rig rig(job, *memories, kSum);
+  ASSERT_TRUE(rig.make_room({kAllreduce}));
+  const auto times = rig.time(kAllreduce, {kOurs}, 0.007);
   ASSERT_TRUE(times);
   EXPECT_EQ((*times)[0].summary.median_us, 1);
   EXPECT_EQ((*times)[0].calls, 1) << "a batch is a millisecond";
 }
 
-TEST(MpiSite, ByHandMpiGetsThePinnedCopies) {
+TEST(MpiRig, ByHandMpiGetsThePinnedCopies) {
   ::setenv("SENNIT_EMULATE", "1", 1);
   const auto memories = Memories::of_gpu(0);
   ::unsetenv("SENNIT_EMULATE");
@@ -117,11 +117,11 @@ TEST(MpiSite, ByHandMpiGetsThePinnedCopies) {
     MadeUpJob::carry(batch);
     return Status();
   });
-  Site site(job, **memories, kSum);
+  Rig rig(job, **memories, kSum);
   const Case on_gpu{Operation::allreduce, Buffers::gpu, 1024};
-  ASSERT_TRUE(site.make_room({on_gpu}));
-  EXPECT_TRUE(site.verify(on_gpu, kOurs));
-  EXPECT_TRUE(site.verify(on_gpu, {"by_hand", false, true}));
+  ASSERT_TRUE(rig.make_room({on_gpu}));
+  EXPECT_TRUE(rig.verify(on_gpu, kOurs));
+  EXPECT_TRUE(rig.verify(on_gpu, {"by_hand", false, true}));
   EXPECT_EQ(staged, (std::vector{false, true}));
 }
 

@@ -1,4 +1,4 @@
-#include "bench/collective/site.h"
+#include "bench/collective/rig.h"
 
 #include <algorithm>
 #include <array>
@@ -24,46 +24,46 @@ constexpr int kMostCalls = 200;
 
 }  // namespace
 
-Result<std::unique_ptr<Site>> Site::open(std::shared_ptr<device::Executor> executor, Options options) {
-  std::unique_ptr<Site> site(new Site());
-  site->eager_ = options.eager || options.waited;
-  site->waited_ = options.waited;
-  site->skew_us_ = options.skew_us;
-  site->executor_ = std::move(executor);
+Result<std::unique_ptr<Rig>> Rig::open(std::shared_ptr<device::Executor> executor, Options options) {
+  std::unique_ptr<Rig> rig(new Rig());
+  rig->eager_ = options.eager || options.waited;
+  rig->waited_ = options.waited;
+  rig->skew_us_ = options.skew_us;
+  rig->executor_ = std::move(executor);
   auto place = comm::place_from_environment();
   if (!place) return place.status();
   auto exchange =
       place->size == 1 ? Result<std::unique_ptr<comm::Exchange>>(comm::alone()) : comm::meet_over_tcp(*place);
   if (!exchange) return exchange.status();
-  auto communicator = plan::Communicator::create(std::move(*exchange), site->executor_, {});
+  auto communicator = plan::Communicator::create(std::move(*exchange), rig->executor_, {});
   if (!communicator) return communicator.status();
-  site->communicator_ = std::move(*communicator);
-  site->communicator_->choose_by(std::move(options.chooser));
-  site->registry_ = std::make_unique<path::Registry>(site->node());
-  auto stream = open_stream(*site->executor_, site->node().device());
+  rig->communicator_ = std::move(*communicator);
+  rig->communicator_->choose_by(std::move(options.chooser));
+  rig->registry_ = std::make_unique<path::Registry>(rig->node());
+  auto stream = open_stream(*rig->executor_, rig->node().device());
   if (!stream) return stream.status();
-  site->stream_ = std::move(*stream);
+  rig->stream_ = std::move(*stream);
   // Whole pages, as those of PyTorch's allocator.
   const std::uint64_t room = (options.most_bytes + kMargin + 2 * MiB - 1) / (2 * MiB) * (2 * MiB);
-  for (device::Memory* memory : {&site->input_, &site->output_}) {
-    auto made = site->executor_->allocate(site->node().device(), room);
+  for (device::Memory* memory : {&rig->input_, &rig->output_}) {
+    auto made = rig->executor_->allocate(rig->node().device(), room);
     if (!made) return made.status();
     *memory = std::move(*made);
   }
-  for (const device::Memory* memory : {&site->input_, &site->output_}) {
+  for (const device::Memory* memory : {&rig->input_, &rig->output_}) {
     if (!options.registered) break;
-    auto window = site->registry_->open(memory->data(), room);
+    auto window = rig->registry_->open(memory->data(), room);
     if (!window) return window.status();
-    if (auto status = site->collectives().use(*window); !status) return status;
-    site->windows_.push_back(std::move(*window));
+    if (auto status = rig->collectives().use(*window); !status) return status;
+    rig->windows_.push_back(std::move(*window));
   }
   // Sets up scratch memory, for the plans to be asked for.
   const coll::Request nothing;
-  if (auto status = site->collectives().call(nothing, site->stream_->lane()); !status) return status;
-  return site;
+  if (auto status = rig->collectives().call(nothing, rig->stream_->lane()); !status) return status;
+  return rig;
 }
 
-Result<std::string> Site::open_nccl(const std::vector<std::string>& versus, const std::string& file) {
+Result<std::string> Rig::open_nccl(const std::vector<std::string>& versus, const std::string& file) {
   const bool wanted = versus.empty() ? on_gpus() : std::ranges::count(versus, "nccl") > 0;
   if (!wanted) return std::string();
   auto nccl = Nccl::open(node(), file);
@@ -74,21 +74,21 @@ Result<std::string> Site::open_nccl(const std::vector<std::string>& versus, cons
   return std::string();
 }
 
-Result<std::string> Site::open_nccl_windows() {
+Result<std::string> Rig::open_nccl_windows() {
   const Status status = nccl_->make_windows(node(), input_.bytes());
   if (status.code() == Code::peer_lost) return status;
   return status.ok() ? std::string() : fmt::format("nccl_windows is left out: {}.", status.what());
 }
 
-bool Site::nccl_can(coll::Operation operation, const device::Reduction& reduction) {
+bool Rig::nccl_can(coll::Operation operation, const device::Reduction& reduction) {
   return Nccl::number_of(reduction.type) >= 0 && (!coll::reduces(operation) || Nccl::number_of(reduction.op) >= 0);
 }
 
-Layout Site::layout(coll::Operation operation, std::uint64_t bytes, device::Type type, bool in_place) const {
+Layout Rig::layout(coll::Operation operation, std::uint64_t bytes, device::Type type, bool in_place) const {
   return {operation, bytes, device::bytes_of(type), in_place, node().rank(), node().size()};
 }
 
-coll::Case Site::case_of(const Layout& layout, const device::Reduction& reduction) const {
+coll::Case Rig::case_of(const Layout& layout, const device::Reduction& reduction) const {
   const Way ours{coll::Plan{}, true};
   const coll::Call call{layout.operation,
                         input_of(ours, layout),
@@ -100,7 +100,7 @@ coll::Case Site::case_of(const Layout& layout, const device::Reduction& reductio
   return coll::case_of(layout.operation, reduction, call.bytes, collectives().reaches(call));
 }
 
-Status Site::call(const Way& way, const Layout& layout, const device::Reduction& reduction) {
+Status Rig::call(const Way& way, const Layout& layout, const device::Reduction& reduction) {
   const std::uint64_t count = layout.message / device::bytes_of(reduction.type);
   if (!way.plan)
     return nccl_->call({layout.operation, input_of(way, layout), output_of(way, layout), count, reduction.type,
@@ -128,13 +128,13 @@ Status Site::call(const Way& way, const Layout& layout, const device::Reduction&
   return collectives().call(request, stream_->lane(), way.chosen ? nullptr : &*way.plan);
 }
 
-Status Site::move(void* dst, const void* src, std::uint64_t bytes) {
+Status Rig::move(void* dst, const void* src, std::uint64_t bytes) {
   if (auto status = stream_->lane().copy(dst, src, bytes); !status) return status;
   return stream_->lane().synchronize();
 }
 
 /// Leaves nothing of an earlier call that could be taken for this one's.
-Status Site::spoil(std::byte* data, std::uint64_t bytes) {
+Status Rig::spoil(std::byte* data, std::uint64_t bytes) {
   const std::vector<std::byte> nonsense(std::min<std::uint64_t>(bytes, 64 * MiB), std::byte{0xA5});
   for (std::uint64_t at = 0; at < bytes; at += nonsense.size())
     if (auto status = move(data + at, nonsense.data(), std::min<std::uint64_t>(nonsense.size(), bytes - at)); !status)
@@ -142,7 +142,7 @@ Status Site::spoil(std::byte* data, std::uint64_t bytes) {
   return {};
 }
 
-Status Site::verify_here(const Way& way, const Layout& layout, const device::Reduction& reduction) {
+Status Rig::verify_here(const Way& way, const Layout& layout, const device::Reduction& reduction) {
   const std::vector<std::byte> margin(kMargin, std::byte{0x5A});
   const std::vector<std::byte> mine = given(layout, reduction.type);
   std::byte* const begin = base(way, layout.in_place);
@@ -170,12 +170,12 @@ Status Site::verify_here(const Way& way, const Layout& layout, const device::Red
   return {};
 }
 
-Status Site::verify(const Way& way, const Layout& layout, const device::Reduction& reduction) {
+Status Rig::verify(const Way& way, const Layout& layout, const device::Reduction& reduction) {
   return comm::agree(node().group().exchange(), verify_here(way, layout, reduction), {}).status();
 }
 
 /// The largest of every rank's number.
-Result<double> Site::largest(double mine) {
+Result<double> Rig::largest(double mine) {
   std::uint64_t bits = 0;
   std::memcpy(&bits, &mine, 8);
   auto all = node().group().exchange().all_gather(comm::Writer().number(bits).take());
@@ -191,7 +191,7 @@ Result<double> Site::largest(double mine) {
   return most;
 }
 
-Result<double> Site::run() {
+Result<double> Rig::run() {
   if (auto status = node().group().exchange().barrier(); !status) return status;
   const bool is_late = node().rank() == node().size() - 1;
   if (skew_us_ > 0 && is_late) {
@@ -208,7 +208,7 @@ Result<double> Site::run() {
   return std::max(*most, 1e-3);
 }
 
-Result<Times> Site::time(const Way& way, const Layout& layout, const device::Reduction& reduction, double seconds) {
+Result<Times> Rig::time(const Way& way, const Layout& layout, const device::Reduction& reduction, double seconds) {
   // In place, sums grow with every call until they overflow, for all ways alike: time does not depend on it.
   Times times;
   times.calls = 4;
@@ -241,7 +241,7 @@ Result<Times> Site::time(const Way& way, const Layout& layout, const device::Red
   return times;
 }
 
-Status Site::close() {
+Status Rig::close() {
   for (const auto& window : windows_) {
     collectives().forget(*window);
     if (auto status = registry_->close(window); !status) return status;
