@@ -9,7 +9,7 @@
 #include "base/units.h"
 #include "coll/layout_version.h"
 #include "comm/bootstrap.h"
-#include "path/basis.h"
+#include "path/plan_inputs.h"
 
 namespace sennit::capi {
 
@@ -71,7 +71,7 @@ Result<std::shared_ptr<Communicator>> Communicator::create(std::unique_ptr<comm:
   // An executor of its own: an abort ends one communicator, not its neighbours in the process.
   auto executor = device::open_executor();
   // A variable that makes no sense is an error here, though what reads it is made with the first window.
-  const Status ready = executor.ok() ? path::mover_options(false, false).status() : executor.status();
+  const Status ready = executor.ok() ? path::transfer_options(false, false).status() : executor.status();
   auto cards = comm::agree(*exchange, ready, card_of(options.messages, options.most_blocks));
   if (!cards) return cards.status();
   auto most_blocks = compare_cards(*cards);

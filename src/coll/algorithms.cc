@@ -59,17 +59,19 @@ std::uint64_t one_segment(const Team& team, unsigned blocks) {
 // Launches.
 /// Programs whose ranks have slices of the message say how many.
 template <class Program>
-Cut cut_for(const Start& start) {
+Partition partition_for(const Start& start) {
   unsigned slices = 1;
   if constexpr (requires { Program::slices(0); }) slices = Program::slices(start.team.size);
-  return Cut::of(start.call.bytes, slices, start.plan.blocks);
+  return Partition::of(start.call.bytes, slices, start.plan.blocks);
 }
 template <class Program, Way... way>
 Status start_reduction(const Start& start) {
   const Call& call = start.call;
   const int root = call.operation == Operation::reduce ? call.root : kEveryRank;
-  return start.launch(Program{
-      {call.input, call.output, call.bytes, call.reduction, root, cut_for<Program>(start)}, start.team, way...});
+  return start.launch(
+      Program{{call.input, call.output, call.bytes, call.reduction, root, partition_for<Program>(start)},
+              start.team,
+              way...});
 }
 Status no_engines(const Start& start) {
   return Status(Code::invalid_argument, fmt::format("{} needs lanes for its copies", name(start.plan.algorithm)));
@@ -81,46 +83,47 @@ Status start_copy_engines(const Start& start) {
                             start.plan.blocks);
 }
 /// A reduce-scatter has a slice for every rank side by side; of an allreduce in one shot all are the same.
-Cut cut_for_every_rank(const Start& start) {
-  Cut cut = Cut::of(start.call.bytes, 1, start.plan.blocks);
-  cut.apart = start.call.operation == Operation::reduce_scatter ? start.call.bytes : 0;
-  return cut;
+Partition partition_for_every_rank(const Start& start) {
+  Partition partition = Partition::of(start.call.bytes, 1, start.plan.blocks);
+  partition.apart = start.call.operation == Operation::reduce_scatter ? start.call.bytes : 0;
+  return partition;
 }
 template <Way... way>
 Status start_reduce_direct(const Start& start) {
   const Call& call = start.call;
   const bool scatters = call.operation == Operation::reduce_scatter;
-  const Cut cut = cut_for_every_rank(start);
+  const Partition partition = partition_for_every_rank(start);
   const std::uint64_t all = scatters ? call.bytes * start.team.ranks() : call.bytes;
-  return start.launch(ReduceScatterDirect{{call.input, call.output, all, call.reduction, kEveryRank, cut},
+  return start.launch(ReduceScatterDirect{{call.input, call.output, all, call.reduction, kEveryRank, partition},
                                           start.team,
-                                          cut.apart * static_cast<unsigned>(start.team.rank),
+                                          partition.apart * static_cast<unsigned>(start.team.rank),
                                           way...});
 }
 /// The same at once.
 Status start_reduce_whole(const Start& start) {
   const Call& call = start.call;
   return start.launch(ReduceScatterWhole{
-      {call.input, call.output, call.bytes, call.reduction, kEveryRank, cut_for_every_rank(start)}, start.team});
+      {call.input, call.output, call.bytes, call.reduction, kEveryRank, partition_for_every_rank(start)},
+      start.team});
 }
 Status start_two_shot_windows(const Start& start) {
   const Call& call = start.call;
-  return start.launch(AllreduceTwoShotWindows{
-      {call.input, call.output, call.bytes, call.reduction, kEveryRank, cut_for<AllreduceTwoShotWindows>(start)},
-      start.team,
-      *call.reach});
+  return start.launch(AllreduceTwoShotWindows{{call.input, call.output, call.bytes, call.reduction, kEveryRank,
+                                               partition_for<AllreduceTwoShotWindows>(start)},
+                                              start.team,
+                                              *call.reach});
 }
 Status start_allreduce_engines_windows(const Start& start) {
   if (start.engines == nullptr) return no_engines(start);
   const Call& call = start.call;
-  const Cut cut = Cut::of(call.bytes, start.team.ranks(), start.plan.blocks);
-  const auto slice = device::part_at(call.bytes, cut.slice, static_cast<unsigned>(start.team.rank));
+  const Partition partition = Partition::of(call.bytes, start.team.ranks(), start.plan.blocks);
+  const auto slice = device::part_at(call.bytes, partition.slice, static_cast<unsigned>(start.team.rank));
   std::array<WindowMessage, kMostRanks> messages{};
   for (unsigned rank = 0; rank < start.team.ranks(); ++rank)
     messages[rank] = {call.output + slice.begin, call.reach->output[rank] + slice.begin, slice.bytes()};
   return start.engines->exchange(messages, start.lane, [&] {
-    return start.launch(
-        ReduceScatterDirect{{call.input, call.output, call.bytes, call.reduction, kEveryRank, cut}, start.team, 0});
+    return start.launch(ReduceScatterDirect{
+        {call.input, call.output, call.bytes, call.reduction, kEveryRank, partition}, start.team, 0});
   });
 }
 // Of operations whose every rank gets a message from each, side by side, into windows.
@@ -172,12 +175,12 @@ Status start_sendrecv(const Start& start) {
 }
 Status start_allgather_ring(const Start& start) {
   return start.launch(AllgatherRing{start.call.input, start.call.output, start.call.bytes,
-                                    cut_for<AllgatherRing>(start), start.team});
+                                    partition_for<AllgatherRing>(start), start.team});
 }
 template <class Program>
 BroadcastCall broadcast_of(const Start& start) {
   const Call& call = start.call;
-  return {call.input, call.output, call.bytes, call.root, cut_for<Program>(start)};
+  return {call.input, call.output, call.bytes, call.root, partition_for<Program>(start)};
 }
 template <int kFanOut>
 Status start_tree(const Start& start) {

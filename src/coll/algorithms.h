@@ -7,7 +7,7 @@
 
 #include "coll/exchange.h"
 #include "coll/operation.h"
-#include "coll/reach.h"
+#include "coll/peer_pointers.h"
 #include "coll/reduce_call.h"
 #include "device/executor.h"
 
@@ -22,10 +22,10 @@ struct Call {
   std::byte* output = nullptr;
   /// Of the message; where messages of several ranks lie side by side, of each. All-to-all-v: 0, `messages` says it.
   std::uint64_t bytes = 0;
-  int root = kEveryRank;                      ///< of operations that have one
-  device::Reduction reduction;                ///< of operations that reduce
-  Exchange messages;                          ///< of all-to-all-v
-  std::optional<Reach> reach = std::nullopt;  ///< where the buffers are in symmetric windows on all ranks
+  int root = kEveryRank;                             ///< of operations that have one
+  device::Reduction reduction;                       ///< of operations that reduce
+  Exchange messages;                                 ///< of all-to-all-v
+  std::optional<PeerPointers> reach = std::nullopt;  ///< where the buffers are in symmetric windows on all ranks
 };
 
 /// An algorithm with its settings: all that a rank needs to know to take part, and the same on all of them.

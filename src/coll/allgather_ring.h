@@ -20,13 +20,13 @@ struct AllgatherRing {
   const std::byte* input = nullptr;
   std::byte* output = nullptr;  ///< a message for each rank, side by side; the input may be the own one
   std::uint64_t bytes = 0;      ///< of a message
-  Cut cut;
+  Partition partition;
   Team team;
 
   template <class Block>
   SENNIT_DEVICE void operator()(Block& block) const {
     Links<Block> links(block, team, Layout::single);
-    const auto message = SliceChunks(bytes, cut, block.index(), links.room()).in_pairs();  // 1.
+    const auto message = SliceChunks(bytes, partition, block.index(), links.room()).in_pairs();  // 1.
     const int steps = team.size - 1, next = team.after(1), before = team.after(steps);
     const Peers to_next = Peers::one(next), from_before = Peers::one(before);
     const bool done = in_turns(message.count(), steps + 1, [&](unsigned i, int step) {

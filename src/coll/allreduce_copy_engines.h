@@ -67,26 +67,26 @@ struct EngineShape {
 SENNIT_DEVICE SliceChunks engine_chunks(const ReduceCall& call, const Team& team, std::uint64_t most) {
   const std::uint64_t slice = device::part_of(call.bytes, 0, static_cast<unsigned>(team.size)).end;
   const auto count = static_cast<unsigned>((slice + most - 1) / most);
-  return {call.bytes, Cut::of(call.bytes, static_cast<unsigned>(team.size), 1), 0,
+  return {call.bytes, Partition::of(call.bytes, static_cast<unsigned>(team.size), 1), 0,
           device::part_of(slice, 0, count).end};
 }
 
 /// Waits for every peer's ticket. False too where there is none of this call, since ranks have not met.
 template <class Block>
 SENNIT_DEVICE bool await_tickets(Block& block, const Team& team, const device::Word* ticket, News kind,
-                                 device::Word site) {
+                                 device::Word wait_id) {
   if (!block.sound()) return false;
   const device::Word expected = block.load(ticket);
   return block.await_each(team.ranks(), [&](unsigned i) -> device::Wait {
     const int peer = static_cast<int>(i);
     if (peer == team.rank) return {};
-    return {team.news(team.rank, peer, kind), expected, site, peer};
+    return {team.news(team.rank, peer, kind), expected, wait_id, peer};
   });
 }
 
 struct EngineStart {
   static constexpr const char* kName = "allreduce_copy_engines start";
-  enum Site : device::Word { kStart = 31 };
+  enum WaitId : device::Word { kStart = 31 };
   Team team;
   Tickets* tickets;
   unsigned chunks;
@@ -112,8 +112,8 @@ struct EngineStep {
   unsigned chunk;
 
   template <class Block>
-  SENNIT_DEVICE bool await(Block& block, News kind, device::Word site) const {
-    return await_tickets(block, team, ticket, kind, site);
+  SENNIT_DEVICE bool await(Block& block, News kind, device::Word wait_id) const {
+    return await_tickets(block, team, ticket, kind, wait_id);
   }
   /// The rank's chunk in the message.
   SENNIT_DEVICE device::Part chunk_of(int rank) const { return engine_chunks(call, team, most).of(rank, chunk); }
@@ -124,7 +124,7 @@ struct EngineStep {
 
 struct EngineReduce {
   static constexpr const char* kName = "allreduce_copy_engines reduce";
-  enum Site : device::Word { kArrived = 32 };
+  enum WaitId : device::Word { kArrived = 32 };
   EngineStep step;
 
   template <class Block>
@@ -157,7 +157,7 @@ struct EngineReduced {
 
 struct EngineKeep {
   static constexpr const char* kName = "allreduce_copy_engines keep";
-  enum Site : device::Word { kArrived = 33 };
+  enum WaitId : device::Word { kArrived = 33 };
   EngineStep step;
 
   template <class Block>
@@ -175,7 +175,7 @@ struct EngineKeep {
 
 struct EngineEnd {
   static constexpr const char* kName = "allreduce_copy_engines end";
-  enum Site : device::Word { kEnd = 34 };
+  enum WaitId : device::Word { kEnd = 34 };
   Team team;
   Tickets* tickets;
   unsigned chunks;

@@ -23,7 +23,7 @@ struct AllreduceHierarchical {
   template <class Block>
   SENNIT_DEVICE void operator()(Block& block) const {
     Links<Block> links(block, team, Layout::mesh);
-    const SliceChunks message(call.bytes, call.cut, block.index(), links.room());  // 1.
+    const SliceChunks message(call.bytes, call.partition, block.index(), links.room());  // 1.
     const int leader = team.leader_of(team.rank);
     const bool done =
         leader == team.rank ? lead(block, message, links) : follow(block, call, message, links, team.rank, leader);

@@ -23,7 +23,7 @@ struct AllreduceLinear {
   SENNIT_DEVICE void operator()(Block& block) const {
     const bool for_all = call.root == kEveryRank;
     Links<Block> links(block, team, for_all ? Layout::mesh : Layout::direct);
-    const SliceChunks message(call.bytes, call.cut, block.index(), links.room());  // 1.
+    const SliceChunks message(call.bytes, call.partition, block.index(), links.room());  // 1.
     const int root = for_all ? 0 : call.root;
     const bool done =
         team.rank == root ? reduce(block, message, links) : follow(block, call, message, links, team.rank, root);

@@ -18,14 +18,14 @@ namespace sennit::coll {
 struct AllreduceOneShotPackets {
   static constexpr const char* kName = "allreduce_one_shot_packets";
   static constexpr bool kEarly = true;
-  enum Site : device::Word { kParts = 11 };
+  enum WaitId : device::Word { kParts = 11 };
   ReduceCall call;
   Team team;
 
   template <class Block>
   SENNIT_DEVICE void operator()(Block& block) const {
     const unsigned b = block.index();
-    const auto part = device::part_at(call.bytes, call.cut.each, b);  // 1.
+    const auto part = device::part_at(call.bytes, call.partition.each, b);  // 1.
     BlockCounts& counts = team.counts[b];
     const std::uint64_t epoch = block.load(&counts.epoch) + 1;
 

@@ -26,7 +26,7 @@ struct AllreduceRecursiveDoubling {
   template <class Block>
   SENNIT_DEVICE void operator()(Block& block) const {
     Links<Block> links(block, team, Layout::mesh);
-    const SliceChunks message(call.bytes, call.cut, block.index(), links.room());  // 1.
+    const SliceChunks message(call.bytes, call.partition, block.index(), links.room());  // 1.
     const Folded folded(team.rank, team.size);
     const Pairwise<Block> pairs{block, links, call, team.rank};
     for (unsigned i = 0; i < message.count(); ++i) {

@@ -30,7 +30,7 @@ struct AllreduceReduceScatterAllgather {
     const auto slices = static_cast<unsigned>(folded.core_size);
     Links<Block> links(block, team, Layout::mesh);
     const std::uint64_t slice = device::in_units(2 * links.room() / slices);
-    const SliceChunks message(call.bytes, call.cut, block.index(), slice * slices);  // 1.
+    const SliceChunks message(call.bytes, call.partition, block.index(), slice * slices);  // 1.
     const Pairwise<Block> pairs{block, links, call, team.rank};
     for (unsigned i = 0; i < message.count(); ++i) {
       const auto segment = message.of(0, i);

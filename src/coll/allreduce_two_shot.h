@@ -27,7 +27,7 @@ struct AllreduceTwoShot {
   template <class Block>
   SENNIT_DEVICE void operator()(Block& block) const {
     Links<Block> links(block, team, Layout::mesh, way);
-    const SliceChunks slices(call.bytes, call.cut, block.index(), links.room());  // 1.
+    const SliceChunks slices(call.bytes, call.partition, block.index(), links.room());  // 1.
     const Peers peers = Peers::all_but(team.rank, team.size);
     const bool takes = call.wants(team.rank);
     const bool everyone = call.root == kEveryRank;

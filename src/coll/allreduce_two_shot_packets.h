@@ -18,7 +18,7 @@ namespace sennit::coll {
 struct AllreduceTwoShotPackets {
   static constexpr const char* kName = "allreduce_two_shot_packets";
   static constexpr bool kEarly = true;
-  enum Site : device::Word { kInputs = 21, kResults = 22 };
+  enum WaitId : device::Word { kInputs = 21, kResults = 22 };
   static unsigned slices(int ranks) { return static_cast<unsigned>(ranks); }
   ReduceCall call;
   Team team;
@@ -27,7 +27,7 @@ struct AllreduceTwoShotPackets {
   SENNIT_DEVICE void operator()(Block& block) const {
     constexpr unsigned kInput = 0, kResult = 1, kShares = 2;
     const unsigned b = block.index();
-    const SliceChunks slices(call.bytes, call.cut, b, ~std::uint64_t{0} >> 1);  // 1.
+    const SliceChunks slices(call.bytes, call.partition, b, ~std::uint64_t{0} >> 1);  // 1.
     BlockCounts& counts = team.counts[b];
     const std::uint64_t epoch = block.load(&counts.epoch) + 1;
     const device::PacketUse use = Team::use_of(epoch);

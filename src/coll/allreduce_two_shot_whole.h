@@ -21,7 +21,7 @@ namespace sennit::coll {
 struct AllreduceTwoShotWhole {
   static constexpr const char* kName = "allreduce_two_shot_whole";
   static constexpr bool kEarly = true, kManyBlocks = true;
-  enum Site : device::Word { kUse = 51, kAllSent = 52, kAllReduced = 53 };
+  enum WaitId : device::Word { kUse = 51, kAllSent = 52, kAllReduced = 53 };
   static unsigned slices(int ranks) { return static_cast<unsigned>(ranks); }
   ReduceCall call;
   Team team;
@@ -34,8 +34,8 @@ struct AllreduceTwoShotWhole {
     const auto slot = [&](int at, int from, device::Word which) {
       return team.shared_slot(at, from, block.index(), block.count(), which);
     };
-    const SliceChunks slices(call.bytes, call.cut, block.index(), call.cut.slice);  // one chunk of each
-    block.copy_each(team.peers(), [&](unsigned k) -> device::Copy {                 // 1.
+    const SliceChunks slices(call.bytes, call.partition, block.index(), call.partition.slice);  // one chunk of each
+    block.copy_each(team.peers(), [&](unsigned k) -> device::Copy {                             // 1.
       const auto part = slices.of(team.peer(k), 0);
       return {slot(team.peer(k), team.rank, 0), call.input + part.begin, part.bytes()};
     });

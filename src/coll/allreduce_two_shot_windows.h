@@ -9,7 +9,7 @@
 #pragma once
 
 #include "coll/meeting.h"
-#include "coll/reach.h"
+#include "coll/peer_pointers.h"
 #include "coll/reduce_call.h"
 
 namespace sennit::coll {
@@ -17,17 +17,17 @@ namespace sennit::coll {
 struct AllreduceTwoShotWindows {
   static constexpr const char* kName = "allreduce_two_shot_windows";
   static constexpr bool kEarly = true, kManyBlocks = true;
-  enum Site : device::Word { kBegin = 41, kEnd = 42 };
+  enum WaitId : device::Word { kBegin = 41, kEnd = 42 };
   static unsigned slices(int ranks) { return static_cast<unsigned>(ranks); }
   ReduceCall call;
   Team team;
-  Reach reach;
+  PeerPointers reach;
 
   template <class Block>
   SENNIT_DEVICE void operator()(Block& block) const {
     Meetings meetings(block, team);
-    if (!meetings.meet(kBegin)) return;                                             // 1.
-    const SliceChunks slices(call.bytes, call.cut, block.index(), call.cut.slice);  // 2.
+    if (!meetings.meet(kBegin)) return;                                                         // 1.
+    const SliceChunks slices(call.bytes, call.partition, block.index(), call.partition.slice);  // 2.
     const auto part = slices.of(team.rank, 0);
     const auto source = [&](unsigned rank) { return reach.input[rank] + part.begin; };
     // The own one last: what crosses links goes first.

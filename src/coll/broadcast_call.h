@@ -11,7 +11,7 @@ struct BroadcastCall {
   std::byte* output = nullptr;       ///< of every rank; the root's may be its input
   std::uint64_t bytes = 0;
   int root = 0;
-  Cut cut;  ///< of `bytes`, as the program wants it
+  Partition partition;  ///< of `bytes`, as the program wants it
 };
 
 }  // namespace sennit::coll

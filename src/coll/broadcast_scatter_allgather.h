@@ -24,7 +24,7 @@ struct BroadcastScatterAllgather {
   template <class Block>
   SENNIT_DEVICE void operator()(Block& block) const {
     Links<Block> links(block, team, Layout::direct);
-    const SliceChunks slices(call.bytes, call.cut, block.index(), links.room());  // 1.
+    const SliceChunks slices(call.bytes, call.partition, block.index(), links.room());  // 1.
     const bool done = team.rank == call.root ? scatter(block, slices, links) : pass_on(block, slices, links);
     if (done) links.finish();
   }

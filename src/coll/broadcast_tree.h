@@ -32,8 +32,8 @@ struct BroadcastTree {
     // In a chain, whatever its root, the rank before sends.
     Links<Block> links(block, team, Layout::single, Way::push,
                        fan_out == 1 ? 0 : static_cast<device::Word>(fan_out << 8 | (1 + call.root)));
-    const SliceChunks message(call.bytes, call.cut, block.index(), links.room());  // 2.
-    for (unsigned i = 0; i < message.count(); ++i) {                               // 3.
+    const SliceChunks message(call.bytes, call.partition, block.index(), links.room());  // 2.
+    for (unsigned i = 0; i < message.count(); ++i) {                                     // 3.
       if (!links.await(above, children)) return;
       const auto chunk = message.of(0, i);
       const std::byte* const from = parent < 0 ? call.input + chunk.begin : links.incoming(parent);

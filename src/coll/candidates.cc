@@ -12,7 +12,7 @@ namespace {
 constexpr unsigned kNarrow = 256, kWide = device::kBlockThreads;
 
 /// A plan that nothing but the number of ranks decides, for operations where no rank knows how much all others send.
-std::vector<Plan> fixed(const Case& which, device::Kind kind, unsigned most_blocks) {
+std::vector<Plan> fixed(const CallKey& which, device::Kind kind, unsigned most_blocks) {
   const unsigned blocks = kind == device::Kind::host ? 1 : std::bit_floor(most_blocks);
   if (which.operation == Operation::all_to_all_v) return {{Algorithm::direct, blocks, kNarrow}};
   std::vector<Plan> plans;
@@ -23,7 +23,7 @@ std::vector<Plan> fixed(const Case& which, device::Kind kind, unsigned most_bloc
 /// Blocks that send less than a warp's packets to a peer only add to those that poll (4 × H200: allgather of 4 KiB a
 /// rank by 16 blocks 3.4, by 32 3.9 µs); and blocks that meet over less than 4 KiB (allreduce of 256 KiB between
 /// windows by 16 blocks 7.0, by 128 8.7 µs). Defaults.
-bool has_blocks_to_spare(const Case& which, const Plan& plan, const Team& team) {
+bool has_blocks_to_spare(const CallKey& which, const Plan& plan, const Team& team) {
   constexpr std::uint64_t kWarp = 32 * device::kPacketBytes, kMeeting = 4096;
   const Work work = work_of(which, plan.algorithm, team.size);
   const std::uint64_t least = work.packets ? kWarp : work.meets && work.by_engines == 0 ? kMeeting : 0;
@@ -31,7 +31,7 @@ bool has_blocks_to_spare(const Case& which, const Plan& plan, const Team& team) 
 }
 
 /// Engines do everything.
-bool has_no_blocks(const Case& which, const Plan& plan, const Team& team) {
+bool has_no_blocks(const CallKey& which, const Plan& plan, const Team& team) {
   const Work work = work_of(which, plan.algorithm, team.size);
   return work.by_engines > 0 && work.sent == 0;
 }
@@ -44,12 +44,12 @@ unsigned most_candidate_blocks(Algorithm algorithm, device::Kind kind) {
   return sends_packets(algorithm) ? kMostBlocks / 2 : kMostBlocks;
 }
 
-bool has_room_beside_messages(const Case& which, const Plan& plan, Team team) {
+bool has_room_beside_messages(const CallKey& which, const Plan& plan, Team team) {
   team.shape.blocks = kBlocksBesideMessages;
   return plan.blocks <= team.shape.blocks && which.bytes <= most_bytes(which.operation, plan, team);
 }
 
-std::vector<Plan> candidates(const Case& which, const Team& team, device::Kind kind, unsigned most_blocks) {
+std::vector<Plan> candidates(const CallKey& which, const Team& team, device::Kind kind, unsigned most_blocks) {
   if (which.operation == Operation::all_to_all_v || which.operation == Operation::barrier)
     return fixed(which, kind, most_blocks);
   const bool on_host = kind == device::Kind::host;  // a block has one thread

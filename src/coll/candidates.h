@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "coll/algorithms.h"
-#include "coll/case.h"
+#include "coll/call_key.h"
 
 namespace sennit::coll {
 
@@ -18,12 +18,12 @@ constexpr bool fits(const Plan& plan, unsigned most_blocks) {
 
 /// Every algorithm of the operation with every sensible number of blocks and threads that admits the case and fits();
 /// never empty. Pure, and the same on every rank.
-std::vector<Plan> candidates(const Case& which, const Team& team, device::Kind kind,
+std::vector<Plan> candidates(const CallKey& which, const Team& team, device::Kind kind,
                              unsigned most_blocks = kMostBlocks);
 
 /// Whether the plan has slots for the case in a communicator that keeps blocks, and their slots, for messages: see
 /// Collectives::keep_blocks_for_messages().
-bool has_room_beside_messages(const Case& which, const Plan& plan, Team team);
+bool has_room_beside_messages(const CallKey& which, const Plan& plan, Team team);
 
 /// The most blocks that candidates of the algorithm have.
 unsigned most_candidate_blocks(Algorithm algorithm, device::Kind kind);

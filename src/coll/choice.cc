@@ -11,7 +11,7 @@ namespace {
 
 /// Threads that take turns on a few cores: a block each. A second one of each of 4 ranks on 2 cores made an allreduce
 /// of 1 MiB take 530 instead of 370 µs, and helped at no size to 64 MiB.
-Plan choose_on_host(const Case& which, const Team& team) {
+Plan choose_on_host(const CallKey& which, const Team& team) {
   const Plan small{Algorithm::one_shot_packets, 1, 256};
   if (which.operation == Operation::allreduce &&
       which.bytes <= std::min(4 * KiB, most_bytes(which.operation, small, team)))
@@ -26,7 +26,7 @@ Plan choose_on_host(const Case& which, const Team& team) {
 
 }  // namespace
 
-Plan choose(const Case& which, const Team& team, device::Kind kind, const Figures& figures, unsigned most_blocks) {
+Plan choose(const CallKey& which, const Team& team, device::Kind kind, const Figures& figures, unsigned most_blocks) {
   if (kind == device::Kind::host) return choose_on_host(which, team);
   std::vector<Plan> plans = candidates(which, team, kind, most_blocks);
   // Nowhere faster than two_shot when this was written (docs/tune/algorithms/copy_engines.md): taken where it was
@@ -46,8 +46,8 @@ Status ModelChooser::meet(node::Node& node, const Team& team, std::uint64_t /*sc
   return {};
 }
 
-Plan ModelChooser::plan(const Case& which) {
-  const Case bucket = bucket_of(which);
+Plan ModelChooser::plan(const CallKey& which) {
+  const CallKey bucket = bucket_of(which);
   const auto [found, is_new] = plans_.try_emplace(bucket);
   if (is_new) found->second = choose(bucket, team_, kind_, figures_);
   return found->second;

@@ -10,7 +10,7 @@ namespace sennit::coll {
 
 /// The candidate of at most so many blocks that should be fastest: on GPUs by the cost model, on the host executor by
 /// a rule. Pure: all ranks get the same from the same arguments.
-Plan choose(const Case& which, const Team& team, device::Kind kind, const Figures& figures,
+Plan choose(const CallKey& which, const Team& team, device::Kind kind, const Figures& figures,
             unsigned most_blocks = kMostBlocks);
 
 /// Who is asked for the plan of each call of a communicator; from one thread at a time.
@@ -21,9 +21,9 @@ class Chooser {
   /// same on every rank.
   virtual Status meet(node::Node& node, const Team& team, std::uint64_t scratch_bytes) = 0;
   /// What the next such call would take.
-  virtual Plan plan(const Case& which) = 0;
+  virtual Plan plan(const CallKey& which) = 0;
   /// For a call that is being made: the same on every rank for the same calls before, whatever else differs.
-  virtual Plan call(const Case& which) { return plan(which); }
+  virtual Plan call(const CallKey& which) { return plan(which); }
   /// The call that call() was asked for last is about to be enqueued on `lane`, and has been.
   virtual Status starts(device::Lane&) { return {}; }
   virtual Status ends(device::Lane&) { return {}; }
@@ -34,13 +34,13 @@ class ModelChooser final : public Chooser {
  public:
   explicit ModelChooser(const Figures& figures = {}) : figures_(figures) {}
   Status meet(node::Node& node, const Team& team, std::uint64_t scratch_bytes) override;
-  Plan plan(const Case& which) override;
+  Plan plan(const CallKey& which) override;
 
  private:
   Figures figures_;
   Team team_;
   device::Kind kind_ = device::Kind::host;
-  std::unordered_map<Case, Plan, HashOfCase> plans_;
+  std::unordered_map<CallKey, Plan, HashOfCallKey> plans_;
 };
 
 }  // namespace sennit::coll

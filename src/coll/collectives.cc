@@ -166,7 +166,7 @@ Status Collectives::follow(device::Lane& lane) {
   return waits ? lane.wait(*latest->second.end) : Status();
 }
 
-Plan Collectives::plan(const Case& which) {
+Plan Collectives::plan(const CallKey& which) {
   const std::lock_guard lock(mutex_);
   return chooser_->plan(which);
 }
@@ -314,7 +314,7 @@ Status Collectives::call(const Request& request, device::Lane& lane, const Plan*
   if (auto status = prepare(); !status) return status;
   if (call.bytes == 0 && !always) return {};
   call.reach = windows_.reach(call, node_.size());
-  const Case which = case_of(call.operation, call.reduction, call.bytes, call.reach.has_value());
+  const CallKey which = call_key_of(call.operation, call.reduction, call.bytes, call.reach.has_value());
   const Plan plan = forced != nullptr ? *forced : chooser_->call(which);
   if (uses_engines(plan.algorithm) && engines_ == nullptr) {
     const device::SetUp set_up(&node_.executor());

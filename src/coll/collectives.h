@@ -68,7 +68,7 @@ class Collectives {
   Status meet();
 
   /// What call() would take. After the first call.
-  Plan plan(const Case& which);
+  Plan plan(const CallKey& which);
 
   /// Whether such a call would go straight between the ranks' buffers, if that is faster: see Windows::reach.
   bool reaches(const Call& call);

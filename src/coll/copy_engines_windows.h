@@ -19,7 +19,7 @@ namespace sennit::coll {
 
 struct WindowsEnd {
   static constexpr const char* kName = "copy_engines_windows end";
-  enum Site : device::Word { kArrived = 35 };
+  enum WaitId : device::Word { kArrived = 35 };
   Team team;
   Tickets* tickets;
 

@@ -268,7 +268,7 @@ struct Formula {
 
 }  // namespace
 
-Work work_of(const Case& which, Algorithm algorithm, int ranks) {
+Work work_of(const CallKey& which, Algorithm algorithm, int ranks) {
   const Formula formula{static_cast<double>(which.bytes), static_cast<double>(ranks)};
   switch (which.operation) {
     case Operation::allreduce: return formula.allreduce(algorithm);
@@ -292,7 +292,7 @@ Work work_of(const Case& which, Algorithm algorithm, int ranks) {
   return {};
 }
 
-Cost cost_of(const Case& which, const Plan& plan, const Team& team, const Figures& figures) {
+Cost cost_of(const CallKey& which, const Plan& plan, const Team& team, const Figures& figures) {
   const Work work = work_of(which, plan.algorithm, team.size);
   const auto time = [](double bytes, double gbps) { return bytes / gbps / 1e3; };
   const double blocks = plan.blocks, further = work.fan - 1;

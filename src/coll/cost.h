@@ -3,7 +3,7 @@
 #pragma once
 
 #include "coll/algorithms.h"
-#include "coll/case.h"
+#include "coll/call_key.h"
 
 namespace sennit::coll {
 
@@ -28,7 +28,7 @@ struct Work {
 };
 
 /// Where the formulas have none for an algorithm of the operation: all zero.
-Work work_of(const Case& which, Algorithm algorithm, int ranks);
+Work work_of(const CallKey& which, Algorithm algorithm, int ranks);
 
 /// What a machine's GPUs take for it. Each number is a default: together they fit some 8400 measurements on 2 and 4 ×
 /// H200, of all algorithms and most operations with 4 to 256 blocks from 1 KiB to 256 MiB, to within 12 % (root mean
@@ -78,8 +78,8 @@ struct Cost {
 };
 
 /// From the last rank's start to the last rank's end. The plan can do it (see most_bytes()).
-Cost cost_of(const Case& which, const Plan& plan, const Team& team, const Figures& figures);
-inline double predict_us(const Case& which, const Plan& plan, const Team& team, const Figures& figures) {
+Cost cost_of(const CallKey& which, const Plan& plan, const Team& team, const Figures& figures);
+inline double predict_us(const CallKey& which, const Plan& plan, const Team& team, const Figures& figures) {
   return cost_of(which, plan, team, figures).total_us();
 }
 

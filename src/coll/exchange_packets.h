@@ -16,7 +16,7 @@ namespace sennit::coll {
 struct ExchangePackets {
   static constexpr const char* kName = "exchange_packets";
   static constexpr bool kEarly = true;
-  enum Site : device::Word { kParts = 37 };
+  enum WaitId : device::Word { kParts = 37 };
   Exchange exchange;
   Team team;
 

@@ -9,14 +9,14 @@
 
 #include "coll/exchange.h"
 #include "coll/meeting.h"
-#include "coll/reach.h"
+#include "coll/peer_pointers.h"
 
 namespace sennit::coll {
 
 struct ExchangeWindows {
   static constexpr const char* kName = "exchange_windows";
   static constexpr bool kEarly = true, kManyBlocks = true;
-  enum Site : device::Word { kBegin = 43, kEnd = 44 };
+  enum WaitId : device::Word { kBegin = 43, kEnd = 44 };
   Exchange exchange;
   Team team;
   std::byte* to[kMostRanks];  ///< by rank: where it gets this rank's message

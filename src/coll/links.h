@@ -53,7 +53,7 @@ template <class Block>
 class Links {
  public:
   /// Numbers of the waits, for faults.
-  enum Site : device::Word { kRoom = 1, kArrival = 2, kMeeting = 3 };
+  enum WaitId : device::Word { kRoom = 1, kArrival = 2, kMeeting = 3 };
 
   // Number i of the parallel calls below is about peer i / 2: even ones are about what it sends, odd ones about what
   // we send to it.

@@ -25,29 +25,33 @@ class Meetings {
       return {team_.met(peer, team_.rank, block_.index()), next_};
     });
   }
-  /// Second half: waits until all have come. `site`: the program's number for the wait. False: give up, at once.
-  SENNIT_DEVICE bool end(device::Word site) {
+  /// Second half: waits until all have come. `wait_id`: the program's number for the wait. False: give up, at once.
+  SENNIT_DEVICE bool end(device::Word wait_id) {
     const bool met = block_.await_each(team_.ranks(), [&](unsigned i) -> device::Wait {
       const int peer = static_cast<int>(i);
       if (peer == team_.rank) return {};
-      return {team_.met(team_.rank, peer, block_.index()), next_, site, peer};
+      return {team_.met(team_.rank, peer, block_.index()), next_, wait_id, peer};
     });
     if (met) block_.store(&kept().meetings, next_++);
     return met;
   }
-  SENNIT_DEVICE bool meet(device::Word site) {
+  SENNIT_DEVICE bool meet(device::Word wait_id) {
     come();
-    return end(site);
+    return end(wait_id);
   }
 
   /// For programs that lay out the slots in a way of their own: waits for the end of launches that did it in another;
   /// see links.h. False: give up, at once.
-  SENNIT_DEVICE bool own_the_slots(device::Word use, device::Word site) { return own(use, site, block_.index() + 1); }
+  SENNIT_DEVICE bool own_the_slots(device::Word use, device::Word wait_id) {
+    return own(use, wait_id, block_.index() + 1);
+  }
   /// The same for programs whose blocks share all slots, also those of blocks that the launch has not: the next
   /// launch that has them finds the use changed, and meets before it writes where a block of this one may still read.
   /// A launch of fewer blocks that came since has laid out only its own blocks' slots, and these find it out; the
   /// share of any other block begins behind them (Shape::share()).
-  SENNIT_DEVICE bool own_all_slots(device::Word use, device::Word site) { return own(use, site, team_.shape.blocks); }
+  SENNIT_DEVICE bool own_all_slots(device::Word use, device::Word wait_id) {
+    return own(use, wait_id, team_.shape.blocks);
+  }
 
   /// After a meeting: marks the slots of this block and, below `end`, of those that come to it when the launch's
   /// blocks are dealt out again and again.
@@ -57,9 +61,9 @@ class Meetings {
   }
 
  private:
-  SENNIT_DEVICE bool own(device::Word use, device::Word site, unsigned end) {
+  SENNIT_DEVICE bool own(device::Word use, device::Word wait_id, unsigned end) {
     if (block_.load(&kept().use) == use) return true;
-    if (!meet(site)) return false;
+    if (!meet(wait_id)) return false;
     mark(use, end);
     return true;
   }

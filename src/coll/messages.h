@@ -29,7 +29,7 @@ struct Messages {
   static constexpr const char* kName = "messages";
   static constexpr bool kEarly = true, kManyBlocks = true;
   static constexpr unsigned kMostMessages = kMost;
-  enum Site : device::Word { kUse = 56, kArrival = 57, kRoom = 58 };
+  enum WaitId : device::Word { kUse = 56, kArrival = 57, kRoom = 58 };
 
   /// A rank has two lines with each: an even one, of what it sends, and an odd one, of what it gets. They are
   /// numbered from its own on, so that all ranks do not turn to the same peer first.

@@ -16,7 +16,7 @@ struct ReduceCall {
   std::uint64_t bytes = 0;  ///< of the result of a rank; a reduce-scatter has an input for each rank, side by side
   device::Reduction reduction;
   int root = kEveryRank;
-  Cut cut;  ///< of `bytes`, as the program wants it
+  Partition partition;  ///< of `bytes`, as the program wants it
 
   /// Of a reduce-scatter: what this rank gives for another.
   SENNIT_DEVICE const std::byte* input_for(int rank) const { return input + static_cast<unsigned>(rank) * bytes; }

@@ -22,7 +22,7 @@ struct ReduceChain {
   template <class Block>
   SENNIT_DEVICE void operator()(Block& block) const {
     Links<Block> links(block, team, Layout::single);
-    const SliceChunks message(call.bytes, call.cut, block.index(), links.room());  // 1.
+    const SliceChunks message(call.bytes, call.partition, block.index(), links.room());  // 1.
     const int next = team.after(1), before = team.after(team.size - 1);
     const bool begins = before == call.root, ends = team.rank == call.root;
     const Peers from = begins ? Peers::none() : Peers::one(before), to = ends ? Peers::none() : Peers::one(next);

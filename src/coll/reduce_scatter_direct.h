@@ -22,7 +22,7 @@ struct ReduceScatterDirect {
   template <class Block>
   SENNIT_DEVICE void operator()(Block& block) const {
     Links<Block> links(block, team, Layout::direct, way);
-    const SliceChunks slices(call.bytes, call.cut, block.index(), links.room());  // 1.
+    const SliceChunks slices(call.bytes, call.partition, block.index(), links.room());  // 1.
     const Peers peers = Peers::all_but(team.rank, team.size);
     const unsigned chunks = slices.count();
     for (unsigned step = 0; step <= chunks && chunks != 0; ++step) {

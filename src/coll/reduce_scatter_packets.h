@@ -15,14 +15,14 @@ namespace sennit::coll {
 struct ReduceScatterPackets {
   static constexpr const char* kName = "reduce_scatter_packets";
   static constexpr bool kEarly = true;
-  enum Site : device::Word { kParts = 36 };
+  enum WaitId : device::Word { kParts = 36 };
   ReduceCall call;
   Team team;
 
   template <class Block>
   SENNIT_DEVICE void operator()(Block& block) const {
     const unsigned b = block.index();
-    const auto part = device::part_at(call.bytes, call.cut.each, b);  // 1.
+    const auto part = device::part_at(call.bytes, call.partition.each, b);  // 1.
     BlockCounts& counts = team.counts[b];
     const std::uint64_t epoch = block.load(&counts.epoch) + 1;
     const device::PacketUse use = Team::use_of(epoch);

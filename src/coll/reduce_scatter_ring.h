@@ -24,7 +24,7 @@ struct ReduceScatterRing {
   template <class Block>
   SENNIT_DEVICE void operator()(Block& block) const {
     Links<Block> links(block, team, Layout::single);
-    const auto message = SliceChunks(call.bytes, call.cut, block.index(), links.room()).in_pairs();  // 1.
+    const auto message = SliceChunks(call.bytes, call.partition, block.index(), links.room()).in_pairs();  // 1.
     const int steps = team.size - 1, next = team.after(1), before = team.after(steps);
     const Peers to_next = Peers::one(next), from_before = Peers::one(before);
     const bool done = in_turns(message.count(), steps + 1, [&](unsigned i, int step) {

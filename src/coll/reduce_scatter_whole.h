@@ -19,9 +19,9 @@ struct ReduceScatterWhole {
 
   template <class Block>
   SENNIT_DEVICE void operator()(Block& block) const {
-    const auto part = device::part_at(call.cut.slice, call.cut.each, block.index());
+    const auto part = device::part_at(call.partition.slice, call.partition.each, block.index());
     const auto given_to = [&](int rank) {
-      return call.input + call.cut.apart * static_cast<unsigned>(rank) + part.begin;
+      return call.input + call.partition.apart * static_cast<unsigned>(rank) + part.begin;
     };
     SlotsInTurn slots(block, team);
     if (!slots.send([&](int peer) -> device::Copy { return {nullptr, given_to(peer), part.bytes()}; })) return;  // 1.

@@ -6,12 +6,12 @@
 namespace sennit::coll {
 
 /// How a message is cut among ranks and blocks. Worked out by the host, since a GPU takes long to divide.
-struct Cut {
+struct Partition {
   std::uint64_t slice = 0;  ///< of each rank but the last ones; all of a message that is not sliced
   std::uint64_t each = 0;   ///< of a slice, of each block but the last ones
   std::uint64_t apart = 0;  ///< from the begin of a slice to that of the next; 0: every rank has the same one
 
-  SENNIT_DEVICE static Cut of(std::uint64_t bytes, unsigned slices, unsigned blocks) {
+  SENNIT_DEVICE static Partition of(std::uint64_t bytes, unsigned slices, unsigned blocks) {
     const std::uint64_t slice = device::part_of(bytes, 0, slices).end;
     return {slice, device::part_of(slice, 0, blocks).end, slice};
   }
@@ -23,10 +23,10 @@ struct SliceChunks {
   device::Part part;  ///< of this block, in a whole slice
   std::uint64_t chunk;
 
-  SENNIT_DEVICE SliceChunks(std::uint64_t message, const Cut& cut, unsigned block, std::uint64_t most)
+  SENNIT_DEVICE SliceChunks(std::uint64_t message, const Partition& partition, unsigned block, std::uint64_t most)
       : bytes(message),
-        apart(cut.apart),
-        part(device::part_at(cut.slice, cut.each, block)),
+        apart(partition.apart),
+        part(device::part_at(partition.slice, partition.each, block)),
         // Equal ones: none is short.
         chunk(part.bytes() <= most ? most : device::part_of(part.bytes(), 0, chunks_of(part.bytes(), most)).end) {}
 

@@ -14,7 +14,7 @@ namespace sennit::coll {
 template <class Block>
 class SlotsInTurn {
  public:
-  enum Site : device::Word { kUse = 54, kAllSent = 55 };
+  enum WaitId : device::Word { kUse = 54, kAllSent = 55 };
 
   SENNIT_DEVICE SlotsInTurn(Block& block, const Team& team) : block_(block), team_(team), meetings_(block, team) {}
 

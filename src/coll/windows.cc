@@ -59,10 +59,10 @@ bool Windows::find(const std::byte* data, std::uint64_t bytes, std::byte* (&at)[
   return false;
 }
 
-std::optional<Reach> Windows::reach(const Call& call, int size) const {
+std::optional<PeerPointers> Windows::reach(const Call& call, int size) const {
   if (all_.empty()) return std::nullopt;
   const auto all = call.bytes * static_cast<unsigned>(size);
-  Reach reach;
+  PeerPointers reach;
   switch (call.operation) {
     case Operation::allreduce:
       if (find(call.input, call.bytes, reach.input) && find(call.output, call.bytes, reach.output)) return reach;

@@ -31,7 +31,7 @@ class Windows {
 
   /// Where the call's buffers are on all ranks; none unless they lie in windows, as far as the operation reaches into
   /// them. Whether they do must be the same on every rank: its caller has promised that.
-  std::optional<Reach> reach(const Call& call, int size) const;
+  std::optional<PeerPointers> reach(const Call& call, int size) const;
 
  private:
   /// Fills `at` with where `data` is at each rank.

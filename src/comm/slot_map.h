@@ -16,25 +16,26 @@ struct alignas(64) Slot {
 };
 static_assert(sizeof(Slot) == 64 && std::atomic<std::uint64_t>::is_always_lock_free);
 
-/// path/bell.h: how a peer wakes the proxy thread that serves this rank.
+/// path/doorbell.h: how a peer wakes the proxy thread that serves this rank.
 struct alignas(64) DoorbellSlot {
   std::atomic<std::uint64_t> rings;
   std::atomic<std::uint64_t> asleep;
 };
 
-/// path/courier.h and path/transport.h: what this rank shares with one peer of its node, by the peer's node index.
+/// path/proxy_channel.h and path/transport.h: what this rank shares with one peer of its node, by the peer's node
+/// index.
 struct alignas(64) HostPathSlot {
-  std::array<std::atomic<std::uint64_t>, 2> rings;  ///< by Errand: the number of the ring's file; 0: no ring
+  std::array<std::atomic<std::uint64_t>, 2> rings;  ///< by path::Direction: the number of the ring's file; 0: no ring
   std::atomic<std::uint64_t> last_message_ns;       ///< when this rank last put to the peer, or got from it
 };
 
-/// plan/ballot.h: rank 0 proposes a change of plans, and each rank says how far it has come.
-struct alignas(64) BallotSlot {
+/// plan/plan_switch.h: rank 0 proposes a change of plans, and each rank says how far it has come.
+struct alignas(64) PlanSwitchSlot {
   std::atomic<std::uint64_t> calls;  ///< of this rank
   /// The latest change; rank 0's alone. `change` is odd while the others are being written.
   std::atomic<std::uint64_t> change, key, value, from;
 };
-/// plan/ballot.h: what timed calls took on this rank.
+/// plan/plan_switch.h: what timed calls took on this rank.
 struct alignas(64) SamplesSlot {
   std::array<std::atomic<std::uint64_t>, 8> latest;
 };
@@ -88,7 +89,7 @@ struct RankSlots {
 
   DoorbellSlot doorbell;
   std::array<HostPathSlot, kMostRanks> host_paths;  ///< by the peer's node index
-  BallotSlot ballot;
+  PlanSwitchSlot plan_switch;
   SamplesSlot samples;
   EndingSlot ending;
   MeetingSlot meeting;
@@ -104,7 +105,7 @@ struct RankSlots {
 /// Checks that a user's words fill whole cache lines of their own.
 template <class Words>
 inline constexpr bool kIsOneSlot = sizeof(Words) == sizeof(Slot) && alignof(Words) == alignof(Slot);
-static_assert(kIsOneSlot<DoorbellSlot> && kIsOneSlot<HostPathSlot> && kIsOneSlot<BallotSlot> &&
+static_assert(kIsOneSlot<DoorbellSlot> && kIsOneSlot<HostPathSlot> && kIsOneSlot<PlanSwitchSlot> &&
               kIsOneSlot<SamplesSlot> && kIsOneSlot<EndingSlot> && kIsOneSlot<MeetingSlot> && kIsOneSlot<OrderSlot> &&
               kIsOneSlot<AccumulateSlot> && kIsOneSlot<PresenceSlot> && kIsOneSlot<ProgressSlot>);
 // Members of a structure neither overlap nor leave it; these say that the compiler puts nothing between them either.

@@ -54,7 +54,7 @@
 //   block.send_packets(count, message, use)
 //                                     Each message(k) for k below `count` (at most kMostOperands) into its packets.
 //                                     Does not wait.
-//   block.receive_packets(count, message, use, site)
+//   block.receive_packets(count, message, use, wait_id)
 //                                     Waits for all packets of each message(k). False as for await(): return at once.
 //   block.await_packets_for(packets, tag, ns, message)
 //                                     Waits up to `ns` nanoseconds for the packets of one message, plain data of
@@ -64,7 +64,7 @@
 //                                     when they have not come: without a fault, and the program does something else
 //                                     then. Leaves the packets as they are, so that each use of the place has a tag
 //                                     of its own. Does not look for an abort.
-//   block.reduce_packets(reduce, source, taker, use, site, reduction, stage)
+//   block.reduce_packets(reduce, source, taker, use, wait_id, reduction, stage)
 //                                     Waits, reduces the source(k) in order, stores the result and sends it on as
 //                                     packets, to each taker(k).
 #pragma once
@@ -85,7 +85,7 @@ struct Fault {
   Word raised;          ///< 1 once the other fields are valid
   Word aborted;         ///< 1: another party aborted; 0: the limit passed
   Word block;           ///< which block waited
-  Word site;            ///< the program's own number for the place of the wait
+  Word wait_id;         ///< the program's own number for the place of the wait
   Word expected, seen;  ///< value waited for, value last read
   Word sequence;        ///< of the operation, as given at launch
   Word peer;            ///< 1 + the rank waited for; 0 where the program does not say
@@ -101,7 +101,7 @@ struct Signal {
 struct Wait {
   Word* word = nullptr;
   Word value = 0;
-  Word site = 0;  ///< the program's own number for the place of the wait
+  Word wait_id = 0;  ///< the program's own number for the place of the wait
   int peer = -1;
 };
 

@@ -10,7 +10,7 @@ Status describe(const Fault& fault) {
   auto& raised = const_cast<Word&>(fault.raised);
   if (std::atomic_ref(raised).load(std::memory_order_acquire) != 1) return {};
   const std::string where = fmt::format("operation {}, block {}, wait {}: expected count {}, saw {}", fault.sequence,
-                                        fault.block, fault.site, fault.expected, fault.seen);
+                                        fault.block, fault.wait_id, fault.expected, fault.seen);
   if (fault.aborted != 0)
     return Status(Code::aborted, "a transfer was ended because the job was aborted", where,
                   "Look for the first error of the job, often on another rank");

@@ -6,7 +6,7 @@
 
 namespace sennit::device {
 
-/// ok when `fault` was never raised; else timed_out or aborted, naming operation, block, site and counts.
+/// ok when `fault` was never raised; else timed_out or aborted, naming operation, block, wait_id and counts.
 Status describe(const Fault& fault);
 
 }  // namespace sennit::device

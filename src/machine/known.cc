@@ -7,7 +7,7 @@
 #include "base/environment.h"
 #include "machine/cache.h"
 #include "machine/document.h"
-#include "machine/look.h"
+#include "machine/probe.h"
 
 namespace sennit::machine {
 
@@ -15,10 +15,10 @@ namespace {
 
 /// GPUs are looked at once. Never destroyed, as a program may make communicators while its globals are taken down;
 /// but its thread ends before the driver's libraries do.
-Look& gpus() {
-  static Look& look = *new Look([] { return read_nvml(); }, &read_beside_nvml);
-  [[maybe_unused]] static const int at_exit = std::atexit([] { look.end(); });
-  return look;
+Probe& gpus() {
+  static Probe& probe = *new Probe([] { return read_nvml(); }, &read_beside_nvml);
+  [[maybe_unused]] static const int at_exit = std::atexit([] { probe.end(); });
+  return probe;
 }
 
 /// Devices of the host executor are as many as the environment says by now.
@@ -31,7 +31,7 @@ Result<Machine> look_here(std::string_view executor, const std::vector<GpuExtra>
 
 }  // namespace
 
-void look_ahead() {
+void prefetch_machine() {
   if (environment("SENNIT_MACHINE").empty()) gpus().begin();
 }
 

@@ -15,13 +15,13 @@ struct Known {
 
 /// The machine called `named` (a shipped one's name, or a file), or by SENNIT_MACHINE where that is empty; else this
 /// machine as it was measured; else as it can be discovered, with `executor` and `extras` as for this_machine().
-/// GPUs ("cuda") are discovered once in a process (look.h).
+/// GPUs ("cuda") are discovered once in a process (probe.h).
 /// Errors: those of load() and this_machine().
 Result<Known> known_machine(std::string_view named, std::string_view executor,
                             const std::vector<GpuExtra>& extras = {});
 
 /// Begins to look at this machine's GPUs on a thread, so that known_machine("cuda") has less to wait for later; once
 /// in a process, and not where SENNIT_MACHINE names another machine.
-void look_ahead();
+void prefetch_machine();
 
 }  // namespace sennit::machine

@@ -44,15 +44,15 @@ Result<device::Lane*> CopyScheduler::lane_of(Way way, int peer, int device, std:
 }
 
 Status CopyScheduler::make_transport(int device) {
-  auto basis = path::find_basis(executor_);
-  if (!basis) return basis.status();
-  const auto options = path::mover_options(basis->tuned != nullptr, false);
+  auto inputs = path::find_plan_inputs(executor_);
+  if (!inputs) return inputs.status();
+  const auto options = path::transfer_options(inputs->tuned != nullptr, false);
   if (!options || options->single) return options.status();
   auto executor = make_executor_();
   if (!executor) return executor.status();
   (*executor)->set_timeout(std::chrono::duration_cast<std::chrono::nanoseconds>(group_.limit()));
   group_.on_abort([executor = *executor](const Status&) { executor->abort(); });
-  auto made = path::Transport::create(*executor, group_, device, std::move(*basis), false,
+  auto made = path::Transport::create(*executor, group_, device, std::move(*inputs), false,
                                       [this](std::uint32_t window, std::uint64_t address, std::uint64_t bytes) {
                                         return resolve(window, address, bytes);
                                       });
@@ -137,7 +137,7 @@ Result<CopyScheduler::Copying> CopyScheduler::put(const Message& message) {
 std::string CopyScheduler::how(const Copying& copy, std::uint64_t bytes) {
   if (copy.copy != nullptr && copy.copy->has_kernel()) return ", with others by one kernel";
   if (!copy.several || transport_ == nullptr) return {};
-  const auto split = transport_->mover().split_of(copy.several->to, copy.several->from, bytes);
+  const auto split = transport_->transfer_engine().split_of(copy.several->to, copy.several->from, bytes);
   if (!split || split->shares.size() < 2) return {};
   std::string paths;
   for (const path::Share& share : split->shares)

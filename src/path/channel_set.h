@@ -21,18 +21,18 @@ struct Budget {
 };
 
 /// What one direction of a pair may hold, where the pair as a whole may hold `pair` bytes: both directions stage
-/// their messages, and each keeps a courier's ring for puts and one for gets.
+/// their messages, and each keeps a proxy channel's ring for puts and one for gets.
 std::uint64_t staging_one_way(std::uint64_t pair);
 
-class Courier;
+class ProxyChannel;
 
 /// What carries one share; all null: the caller's own lane.
 struct Carrier {
   EngineChannel* engine = nullptr;
   KernelChannel* kernel = nullptr;
-  Courier* courier = nullptr;
-  SharedEvent arrived;  ///< of the courier's message
-  bool lane() const { return engine == nullptr && kernel == nullptr && courier == nullptr; }
+  ProxyChannel* proxy_channel = nullptr;
+  SharedEvent arrived;  ///< of the proxy channel's message
+  bool lane() const { return engine == nullptr && kernel == nullptr && proxy_channel == nullptr; }
 };
 
 class ChannelSet {

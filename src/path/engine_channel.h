@@ -15,7 +15,7 @@
 
 #include "device/executor.h"
 #include "path/end.h"
-#include "path/turn.h"
+#include "path/stream_owner.h"
 
 namespace sennit::path {
 
@@ -47,7 +47,7 @@ class EngineChannel {
   Status join(device::Lane& lane);
 
   std::uint64_t slot_bytes() const { return slot_bytes_; }
-  Turn& turn() { return turn_; }
+  StreamOwner& stream_owner() { return stream_owner_; }
   device::Lane& last_lane() { return *lanes_.back(); }
 
  private:
@@ -63,7 +63,7 @@ class EngineChannel {
       copied_;                                        // [hop][slot]: the hop's copy of that slot is done
   std::vector<std::unique_ptr<device::Lane>> lanes_;  // one a hop; their end waits for copies that use staging_
 
-  Turn turn_;
+  StreamOwner stream_owner_;
   End dst_, src_;
   std::uint64_t bytes_ = 0, at_ = 0, chunk_ = 0, before_ = 0, size_ = 0;
   std::uint64_t next_ = 0;  // chunks enqueued over the channel's life: slot number

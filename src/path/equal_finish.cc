@@ -6,22 +6,22 @@
 
 namespace sennit::path {
 
-EqualFinish equal_finish(std::span<const Strand> strands, double bytes) {
-  std::vector<int> order(strands.size());
+EqualFinish equal_finish(std::span<const RateLine> lines, double bytes) {
+  std::vector<int> order(lines.size());
   std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, {}, [&](int i) { return strands[i].overhead_us; });
+  std::ranges::stable_sort(order, {}, [&](int i) { return lines[i].overhead_us; });
 
   EqualFinish result;
   double rate = 0, late = 0;  // Σ rate, and Σ rate · overhead: bytes that overheads cost
   for (const int i : order) {
-    const double per_us = strands[i].gbps * 1e3;
-    if (rate > 0 && strands[i].overhead_us >= (bytes + late) / rate) break;
+    const double per_us = lines[i].gbps * 1e3;
+    if (rate > 0 && lines[i].overhead_us >= (bytes + late) / rate) break;
     rate += per_us;
-    late += per_us * strands[i].overhead_us;
+    late += per_us * lines[i].overhead_us;
   }
   result.us = (bytes + late) / rate;
-  for (const Strand& strand : strands)
-    result.bytes.push_back(std::max(0.0, (result.us - strand.overhead_us) * strand.gbps * 1e3));
+  for (const RateLine& line : lines)
+    result.bytes.push_back(std::max(0.0, (result.us - line.overhead_us) * line.gbps * 1e3));
   return result;
 }
 

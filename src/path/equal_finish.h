@@ -8,20 +8,20 @@
 namespace sennit::path {
 
 /// A route as a line: t(n) = overhead + n / rate, rate in GB/s and positive, time in µs.
-struct Strand {
+struct RateLine {
   double overhead_us = 0;
   double gbps = 0;
 };
 
-/// Bytes of each strand, and when the last byte arrives.
+/// Bytes of each line, and when the last byte arrives.
 struct EqualFinish {
-  std::vector<double> bytes;  ///< as `strands`; 0 for a strand that could not even start in time
+  std::vector<double> bytes;  ///< as `lines`; 0 for a line that could not even start in time
   double us = 0;
 };
 
-/// The T with Σ max(0, (T − overhead) · rate) = bytes, in closed form: strands join in order of their overheads
-/// until the next could no longer start before all is done. `bytes` > 0 and at least one strand.
-EqualFinish equal_finish(std::span<const Strand> strands, double bytes);
+/// The T with Σ max(0, (T − overhead) · rate) = bytes, in closed form: lines join in order of their overheads
+/// until the next could no longer start before all is done. `bytes` > 0 and at least one line.
+EqualFinish equal_finish(std::span<const RateLine> lines, double bytes);
 
 /// Rounds shares to multiples of `alignment` that sum to `bytes` exactly: each is rounded down, what is left goes
 /// to those that lost most (the earlier first), and the last share that carries anything takes the bytes beyond the

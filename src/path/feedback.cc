@@ -57,16 +57,16 @@ bool ShareFeedback::correct() {
 Split ShareFeedback::corrected(const Split& plan) const {
   if (plan.shares.size() < 2) return plan;
   Split moved = plan;
-  std::vector<Strand> strands;
+  std::vector<RateLine> lines;
   bool differs = false;
   for (Share& share : moved.shares) {
     const Belief* known = find(share.candidate.route.name());
     if (known != nullptr && known->applied != 1) share.candidate.rate_gbps *= known->applied, differs = true;
-    strands.push_back({share.candidate.startup_us, share.candidate.rate_gbps});
+    lines.push_back({share.candidate.startup_us, share.candidate.rate_gbps});
   }
   if (!differs) return plan;
 
-  std::vector<double> bytes = equal_finish(strands, double(plan.bytes)).bytes;
+  std::vector<double> bytes = equal_finish(lines, double(plan.bytes)).bytes;
   // What the probing shares take, the others give in proportion.
   const double probe = options_.probe * double(plan.bytes);
   double small = 0, large = 0;
@@ -81,7 +81,7 @@ Split ShareFeedback::corrected(const Split& plan) const {
     Share& share = moved.shares[i];
     share.offset = offset;
     share.bytes = rounded[i];
-    share.finish_us = strands[i].overhead_us + double(share.bytes) / (strands[i].gbps * 1e3);
+    share.finish_us = lines[i].overhead_us + double(share.bytes) / (lines[i].gbps * 1e3);
     offset += share.bytes;
     moved.predicted_us = std::max(moved.predicted_us, share.finish_us);
   }

@@ -21,14 +21,14 @@ class KernelChannel {
   /// Makes `lane` wait until the message has arrived and the source may be overwritten.
   Status join(device::Lane& lane);
 
-  Turn& turn() { return turn_; }
+  StreamOwner& stream_owner() { return stream_owner_; }
   const Shape& shape() const { return sender_->shape(); }
   device::Lane& last_lane() { return receiver_->lane(); }
 
  private:
   KernelChannel() = default;
 
-  Turn turn_;
+  StreamOwner stream_owner_;
   bool reaches_ = false;   // the sender's device the receiver's
   device::Memory memory_;  // before the ends: they stop using it before it goes
   std::optional<RingEnd> sender_, receiver_;

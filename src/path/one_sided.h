@@ -28,7 +28,8 @@ class OneSided {
 
   /// Moves `bytes` between this rank's memory and `peer`'s part of the window, in the order of `lane`. One-sided: the
   /// peer takes no part, and learns of arrival by whatever the program does next (a barrier, a message).
-  /// Errors: invalid_argument (null, freed, out of range, overlapping), peer_lost, aborted, those of Mover::copy.
+  /// Errors: invalid_argument (null, freed, out of range, overlapping), peer_lost, aborted, those of
+  /// TransferEngine::copy.
   Status put(Window& window, int peer, std::uint64_t offset, const void* src, std::uint64_t bytes,
              device::Lane& lane);
   Status get(Window& window, int peer, std::uint64_t offset, void* dst, std::uint64_t bytes, device::Lane& lane);
@@ -38,7 +39,7 @@ class OneSided {
   /// Makes the paths and their service, without the other ranks. Errors: those of Transport::create.
   Status prepare();
   /// After prepare(), open() or copy().
-  Mover& mover() { return transport_.load(std::memory_order_acquire)->mover(); }
+  TransferEngine& transfer_engine() { return transport_.load(std::memory_order_acquire)->transfer_engine(); }
 
  private:
   Status make_transport(Result<std::shared_ptr<const PutTable>> tuned);

@@ -65,12 +65,12 @@ Proxy::~Proxy() {
   thread_.join();
 }
 
-std::uint64_t Proxy::add(Client& client, Bell bell) {
+std::uint64_t Proxy::add(Client& client, Doorbell doorbell) {
   std::uint64_t number = 0;
   {
     const std::lock_guard lock(mutex_);
     number = next_++;
-    clients_.emplace(number, Entry{&client, bell});
+    clients_.emplace(number, Entry{&client, doorbell});
   }
   wake();
   return number;
@@ -91,7 +91,7 @@ std::uint64_t Proxy::after(std::uint64_t number) {
   const std::lock_guard lock(mutex_);
   const auto next = clients_.upper_bound(number);
   if (next == clients_.end()) return 0;
-  next->second.heard = next->second.bell.heard();
+  next->second.heard = next->second.doorbell.heard();
   serving_ = next->first;
   return next->first;
 }
@@ -140,14 +140,14 @@ void Proxy::sleep() {
   bool may = true;
   {
     const std::lock_guard lock(mutex_);
-    for (auto& [number, entry] : clients_) may = entry.bell.may_sleep(entry.heard) && may;
+    for (auto& [number, entry] : clients_) may = entry.doorbell.may_sleep(entry.heard) && may;
   }
   pollfd woken{woken_.get(), POLLIN, 0};
   if (may) (void)::poll(&woken, 1, kLongestSleep);
   std::uint64_t count = 0;
   (void)!::read(woken_.get(), &count, sizeof count);
   const std::lock_guard lock(mutex_);
-  for (auto& [number, entry] : clients_) entry.bell.wake();
+  for (auto& [number, entry] : clients_) entry.doorbell.wake();
 }
 
 }  // namespace sennit::path

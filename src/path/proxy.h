@@ -1,10 +1,10 @@
-// The proxy thread of a process: it runs the ends that peers ask for (courier.h), for all communicators that have put
-// or got. It sleeps while there is nothing to do.
+// The proxy thread of a process: it runs the ends that peers ask for (proxy_channel.h), for all communicators that
+// have put or got. It sleeps while there is nothing to do.
 //
-// 1. It looks at every client's bell, then lets each client do what it finds.
+// 1. It looks at every client's doorbell, then lets each client do what it finds.
 // 2. While a client works, and for a moment after, it goes on at once: the next message is often near.
 // 3. While messages are under way, or their lane has not come to them, it looks every now and then.
-// 4. Else it says at every bell that it sleeps, and does, unless one of them was rung meanwhile.
+// 4. Else it says at every doorbell that it sleeps, and does, unless one of them was rung meanwhile.
 #pragma once
 
 #include <condition_variable>
@@ -16,7 +16,7 @@
 
 #include "base/status.h"
 #include "base/unique_fd.h"
-#include "path/bell.h"
+#include "path/doorbell.h"
 
 namespace sennit::path {
 
@@ -42,7 +42,7 @@ class Proxy {
   ~Proxy();
 
   /// Serves `client` from now on, which outlives remove(). Returns its number.
-  std::uint64_t add(Client& client, Bell bell);
+  std::uint64_t add(Client& client, Doorbell doorbell);
   /// Returns once the client is not being served, and never will be again.
   void remove(std::uint64_t client);
   /// Wakes the thread, from any other one and without waiting.
@@ -51,7 +51,7 @@ class Proxy {
  private:
   struct Entry {
     Client* client;
-    Bell bell;
+    Doorbell doorbell;
     std::uint64_t heard = 0;
   };
 

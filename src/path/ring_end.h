@@ -1,5 +1,5 @@
 // One end of a kernel-driven staged copy: the ring as this end sees it, the blocks' own counts, and a lane to launch
-// on. Both ends may be in one process (KernelChannel) or in two (Courier).
+// on. Both ends may be in one process (KernelChannel) or in two (ProxyChannel).
 #pragma once
 
 #include <memory>

@@ -24,7 +24,7 @@ namespace {
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 // Some routes carrying one message together.
-struct Team {
+struct RouteSet {
   std::vector<int> routes;
   std::vector<double> gbps, bytes;
   double us = kNever;  ///< infinite where a share came out smaller than its route can carry
@@ -56,11 +56,11 @@ class Planner {
  private:
   const PlannedRoute& route(int r) const { return routes_.routes[r]; }
   std::vector<double> rates(const std::vector<int>& team) const;
-  Team together(std::vector<int> team) const;
-  Team grow(const Team& team);
-  std::string reason(int r, const Team& team, const Team& with) const;
-  std::string full_resource(int r, const Team& with) const;
-  Split finish(const Team& team) const;
+  RouteSet together(std::vector<int> team) const;
+  RouteSet grow(const RouteSet& team);
+  std::string reason(int r, const RouteSet& team, const RouteSet& with) const;
+  std::string full_resource(int r, const RouteSet& with) const;
+  Split finish(const RouteSet& team) const;
 
   const Routes& routes_;
   const std::uint64_t bytes_;
@@ -75,22 +75,22 @@ std::vector<double> Planner::rates(const std::vector<int>& team) const {
   return routes_.network.rates(flows);
 }
 
-Team Planner::together(std::vector<int> members) const {
-  Team team{std::move(members), {}, {}, kNever, -1};
+RouteSet Planner::together(std::vector<int> members) const {
+  RouteSet team{std::move(members), {}, {}, kNever, -1};
   team.gbps = rates(team.routes);
   double total = 0;
   for (const double gbps : team.gbps) total += gbps;
   for (const double gbps : team.gbps) team.bytes.push_back(double(bytes_) * gbps / total);
 
   // Overheads depend on the shares, and little: a few rounds bring the finish times together to far below a µs.
-  std::vector<Strand> strands(team.routes.size());
+  std::vector<RateLine> lines(team.routes.size());
   for (int round = 0; round < 5; ++round) {
-    for (std::size_t i = 0; i < strands.size(); ++i)
-      strands[i] = {overhead(route(team.routes[i]).timing, team.bytes[i]).us + company_us(i), team.gbps[i]};
-    team.bytes = equal_finish(strands, double(bytes_)).bytes;
+    for (std::size_t i = 0; i < lines.size(); ++i)
+      lines[i] = {overhead(route(team.routes[i]).timing, team.bytes[i]).us + company_us(i), team.gbps[i]};
+    team.bytes = equal_finish(lines, double(bytes_)).bytes;
   }
   double us = 0;
-  for (std::size_t i = 0; i < strands.size(); ++i) {
+  for (std::size_t i = 0; i < lines.size(); ++i) {
     const PlannedRoute& planned = route(team.routes[i]);
     const double least =
         planned.timing.chunked ? double(overhead(planned.timing, team.bytes[i]).chunk_bytes) : double(kAlignment);
@@ -105,7 +105,7 @@ Team Planner::together(std::vector<int> members) const {
 }
 
 // The resource that is full and that `r` shares with another of the team; empty where there is none.
-std::string Planner::full_resource(int r, const Team& with) const {
+std::string Planner::full_resource(int r, const RouteSet& with) const {
   for (const Usage& mine : route(r).flow.uses) {
     double used = 0;
     bool shared = false;
@@ -119,7 +119,7 @@ std::string Planner::full_resource(int r, const Team& with) const {
   return {};
 }
 
-std::string Planner::reason(int r, const Team& team, const Team& with) const {
+std::string Planner::reason(int r, const RouteSet& team, const RouteSet& with) const {
   const PlannedRoute& planned = route(r);
   for (const int member : team.routes)
     if (exclusive(routes_.network, route(member).candidate.route, planned.candidate.route))
@@ -146,8 +146,8 @@ std::string Planner::reason(int r, const Team& team, const Team& with) const {
 }
 
 // The team with the route that shortens the message most; the same team when none does by more than the margin.
-Team Planner::grow(const Team& team) {
-  Team best = team;
+RouteSet Planner::grow(const RouteSet& team) {
+  RouteSet best = team;
   for (int r = 0; r < int(routes_.routes.size()); ++r) {
     if (!reasons_[r].empty() || std::ranges::count(team.routes, r) > 0) continue;
     std::vector<int> members = team.routes;
@@ -156,7 +156,7 @@ Team Planner::grow(const Team& team) {
       return exclusive(routes_.network, route(member).candidate.route, route(r).candidate.route);
     });
     const bool late = overhead(route(r).timing, double(kAlignment)).us + kCompanyUs >= team.us;
-    const Team with = excluded || late ? Team{} : together(std::move(members));
+    const RouteSet with = excluded || late ? RouteSet{} : together(std::move(members));
     if (with.us < best.us) best = with;
     // What does not pay now will not pay beside more routes: it is settled here, which keeps planning linear.
     if (with.us > team.us * (1 - options_.margin)) reasons_[r] = reason(r, team, with);
@@ -182,9 +182,9 @@ Split Planner::run() {
   const auto best = std::ranges::find(reasons_, std::string());
   if (best == reasons_.end()) return finish({});
   const int first = int(best - reasons_.begin());
-  Team team = together({first});
+  RouteSet team = together({first});
   while (true) {
-    Team grown = grow(team);
+    RouteSet grown = grow(team);
     if (grown.routes.size() == team.routes.size()) break;
     team = std::move(grown);
   }
@@ -194,7 +194,7 @@ Split Planner::run() {
 }
 
 Split Planner::run_forced(const std::vector<std::pair<int, double>>& forced) {
-  Team team;
+  RouteSet team;
   for (const auto& [r, share] : forced) {
     if (share <= 0) continue;
     team.routes.push_back(r);
@@ -205,7 +205,7 @@ Split Planner::run_forced(const std::vector<std::pair<int, double>>& forced) {
   return finish(team);
 }
 
-Split Planner::finish(const Team& team) const {
+Split Planner::finish(const RouteSet& team) const {
   Split split;
   split.bytes = bytes_;
   // Within one device no link is involved, and the copy itself is the limit.

@@ -50,7 +50,7 @@ struct Ring {
 namespace staged_copy {
 
 /// Numbers of the waits, for faults.
-enum Site : device::Word { kSlotFree = 1, kChunkArrived = 2, kAllTaken = 3, kAnswered = 4 };
+enum WaitId : device::Word { kSlotFree = 1, kChunkArrived = 2, kAllTaken = 3, kAnswered = 4 };
 
 using device::Part;
 using device::part_of;
@@ -107,7 +107,7 @@ class Partner {
     return true;
   }
 
-  SENNIT_DEVICE Waited await(device::Word* word, device::Word value, Site site) {
+  SENNIT_DEVICE Waited await(device::Word* word, device::Word value, WaitId wait_id) {
     if (!here_) {
       // A helper that came before us may have left in vain: worth a look before the rest of the patience.
       const std::uint64_t at_first = role_.patience_ns / 8;
@@ -121,7 +121,7 @@ class Partner {
       if (!block_.equals(stayed_, message_)) return Waited::taken_back;
       here_ = true;
     }
-    return block_.await(word, value, site) ? Waited::reached : Waited::gave_up;
+    return block_.await(word, value, wait_id) ? Waited::reached : Waited::gave_up;
   }
 
  private:

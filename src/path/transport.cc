@@ -25,23 +25,23 @@ Status check_apart(const void* dst, const void* src, std::uint64_t bytes) {
 }
 
 Result<std::unique_ptr<Transport>> Transport::create(std::shared_ptr<device::Executor> executor, comm::Group& group,
-                                                     int device, Basis basis, bool given,
-                                                     CourierService::Resolve resolve) {
-  auto options = mover_options(basis.tuned != nullptr, given);
+                                                     int device, PlanInputs inputs, bool given,
+                                                     ProxyService::Resolve resolve) {
+  auto options = transfer_options(inputs.tuned != nullptr, given);
   if (!options) return options.status();
   std::unique_ptr<Transport> made(new Transport(std::move(executor), group, device));
   const bool has_peers = group.node_ranks().size() > 1;
-  options->tuned = std::move(basis.tuned);
-  options->courier_device = device;
+  options->tuned = std::move(inputs.tuned);
+  options->proxy_device = device;
   if (has_peers)
-    options->courier = [self = made.get()](int peer, Errand errand, RingShape shape) {
-      return self->courier(peer, errand, shape);
+    options->proxy_channel = [self = made.get()](int peer, Direction direction, RingShape shape) {
+      return self->proxy_channel(peer, direction, shape);
     };
-  auto mover = Mover::create(made->executor_, std::move(basis.machine), std::move(*options));
-  if (!mover) return mover.status();
-  made->mover_ = std::move(*mover);
+  auto transfer_engine = TransferEngine::create(made->executor_, std::move(inputs.machine), std::move(*options));
+  if (!transfer_engine) return transfer_engine.status();
+  made->transfer_engine_ = std::move(*transfer_engine);
   if (!has_peers) return made;
-  auto service = CourierService::create(*made->executor_, group, device, std::move(resolve));
+  auto service = ProxyService::create(*made->executor_, group, device, std::move(resolve));
   if (!service) return service.status();
   made->service_ = std::move(*service);
   return made;
@@ -49,20 +49,20 @@ Result<std::unique_ptr<Transport>> Transport::create(std::shared_ptr<device::Exe
 
 Transport::~Transport() {
   service_.reset();
-  mover_.reset();
+  transfer_engine_.reset();
 }
 
-Result<Courier*> Transport::courier(int peer, Errand errand, RingShape shape) {
+Result<ProxyChannel*> Transport::proxy_channel(int peer, Direction direction, RingShape shape) {
   const std::lock_guard lock(mutex_);
-  auto& made = couriers_[{peer, errand}];
+  auto& made = proxy_channels_[{peer, direction}];
   if (made == nullptr) {
     // One ring for all messages to the peer: as wide as any plan of this machine asks for.
-    for (const auto& staged : mover_->machine().staged)
+    for (const auto& staged : transfer_engine_->machine().staged)
       if (staged.method == machine::Method::sm && staged.blocks > 0)
         shape.blocks = std::max(shape.blocks, static_cast<unsigned>(staged.blocks));
-    auto courier = Courier::create(*executor_, group_, device_, peer, errand, shape);
-    if (!courier) return courier.status();
-    made = std::move(*courier);
+    auto proxy_channel = ProxyChannel::create(*executor_, group_, device_, peer, direction, shape);
+    if (!proxy_channel) return proxy_channel.status();
+    made = std::move(*proxy_channel);
   }
   return made.get();
 }
@@ -87,7 +87,7 @@ Status Transport::move(End dst, End src, std::uint64_t bytes, device::Lane& lane
     if (auto status = check_apart(dst.data, src.data, bytes); !status) return status;
   const int peer = std::max(dst.rank, src.rank);
   const bool exchange = peer >= 0 && bytes >= kLeastSplit && both_ways(peer);
-  return mover_->copy(dst, src, bytes, lane, exchange);
+  return transfer_engine_->copy(dst, src, bytes, lane, exchange);
 }
 
 }  // namespace sennit::path

@@ -17,11 +17,11 @@ namespace {
 constexpr double kLeastSampled = 20;
 
 // A case in one word.
-std::uint64_t key_of(const coll::Case& which) {
+std::uint64_t key_of(const coll::CallKey& which) {
   return which.bytes << 8 | static_cast<std::uint64_t>(which.operation) << 4 | std::uint64_t(which.windows) << 3 |
          static_cast<std::uint64_t>(which.arithmetic);
 }
-coll::Case case_of_key(std::uint64_t key) {
+coll::CallKey unpack_key(std::uint64_t key) {
   return {static_cast<coll::Operation>(key >> 4 & 15), static_cast<coll::Arithmetic>(key & 7), key >> 8,
           (key >> 3 & 1) != 0};
 }
@@ -56,7 +56,7 @@ Status Chooser::meet(node::Node& node, const coll::Team& team, std::uint64_t scr
   auto table = table_of(std::move(given_), machine, scratch_bytes);
   Status status = table.status();
   const bool has_table = status.ok() && !table->entries.empty();
-  std::vector<Timer> timers(has_table ? Ballot::kSamples : 0);
+  std::vector<Timer> timers(has_table ? PlanSwitch::kSamples : 0);
   for (Timer& timer : timers)
     for (auto* event : {&timer.start, &timer.end}) {
       const device::SetUp set_up(&node.executor());
@@ -100,16 +100,16 @@ Status Chooser::meet(node::Node& node, const coll::Team& team, std::uint64_t scr
   if (!adapts || lookup_.empty()) return {};
 
   timers_ = std::move(timers);
-  std::vector<Ballot::Words> words;
+  std::vector<PlanSwitch::Words> words;
   for (int rank = 0; rank < node.size(); ++rank) {
     comm::RankSlots& slots = node.group().slots(rank);
-    words.push_back({&slots.ballot, &slots.samples});
+    words.push_back({&slots.plan_switch, &slots.samples});
   }
-  ballot_ = std::make_unique<Ballot>(std::move(words), node.rank());
+  plan_switch_ = std::make_unique<PlanSwitch>(std::move(words), node.rank());
   return {};
 }
 
-Chooser::Decision& Chooser::decide(const coll::Case& bucket) {
+Chooser::Decision& Chooser::decide(const coll::CallKey& bucket) {
   const auto [found, is_new] = decisions_.try_emplace(bucket);
   Decision& decision = found->second;
   if (!is_new) return decision;
@@ -121,7 +121,7 @@ Chooser::Decision& Chooser::decide(const coll::Case& bucket) {
           static_cast<double>(bucket.bytes) / static_cast<double>(std::max<std::uint64_t>(entry->which.bytes, 1));
       decision.expected.push_back(timed.us * std::max(1.0, factor));
     }
-    if (ballot_ != nullptr && node_->rank() == 0 && decision.plans.size() > 1)
+    if (plan_switch_ != nullptr && node_->rank() == 0 && decision.plans.size() > 1)
       decision.correction = std::make_unique<Correction>(decision.expected);
   } else {
     decision.plans = {coll::choose(bucket, team_, node_->executor().kind(), figures_, room_.of(bucket.operation))};
@@ -129,26 +129,26 @@ Chooser::Decision& Chooser::decide(const coll::Case& bucket) {
   return decision;
 }
 
-coll::Plan Chooser::plan(const coll::Case& which) {
+coll::Plan Chooser::plan(const coll::CallKey& which) {
   const Decision& decision = decide(coll::bucket_of(which));
   return decision.plans[decision.current];
 }
 
-coll::Plan Chooser::call(const coll::Case& which) {
-  if (ballot_ == nullptr) return plan(which);
-  const coll::Case bucket = coll::bucket_of(which);
+coll::Plan Chooser::call(const coll::CallKey& which) {
+  if (plan_switch_ == nullptr) return plan(which);
+  const coll::CallKey bucket = coll::bucket_of(which);
   timer_ = nullptr;
   if (ended_) {
     follow();
     const auto start = comm::Clock::now();
-    if (const auto change = ballot_->call([&] { return gave_up(start); })) apply(*change);
+    if (const auto change = plan_switch_->call([&] { return gave_up(start); })) apply(*change);
   }
   ended_ = false;
   const Decision& decision = decide(bucket);
-  const std::uint64_t calls = ballot_->calls();
-  if (calls % Ballot::kSamplePeriod == 0 && decision.expected.size() > 1 &&
+  const std::uint64_t calls = plan_switch_->calls();
+  if (calls % PlanSwitch::kSamplePeriod == 0 && decision.expected.size() > 1 &&
       decision.expected[decision.current] >= kLeastSampled) {
-    Timer& timer = timers_[calls / Ballot::kSamplePeriod % timers_.size()];
+    Timer& timer = timers_[calls / PlanSwitch::kSamplePeriod % timers_.size()];
     if (!timer.recorded) {
       timer.sampled = {calls, bucket, decision.current};
       timer_ = &timer;
@@ -166,7 +166,7 @@ bool Chooser::gave_up(comm::Clock::time_point start) {
 }
 
 void Chooser::apply(const Change& change) {
-  const coll::Case bucket = case_of_key(change.key);
+  const coll::CallKey bucket = unpack_key(change.key);
   Decision& decision = decide(bucket);
   if (change.value >= decision.plans.size()) return;
   if (node_->rank() == 0)
@@ -184,17 +184,18 @@ void Chooser::follow() {
     const auto done = timer.end->done();
     if (done.ok() && !*done) continue;
     if (const auto us = done.ok() ? timer.end->since(*timer.start) : Result<double>(done.status()); us.ok()) {
-      ballot_->sample(timer.sampled.call, *us);
+      plan_switch_->sample(timer.sampled.call, *us);
       if (node_->rank() == 0) open_.push_back(timer.sampled);
     }
     timer.recorded = false;
   }
   if (node_->rank() != 0) return;
   // What some rank has not timed, nobody will know: its place is taken by later ones.
-  while (!open_.empty() && open_.front().call + Ballot::kSamples * Ballot::kSamplePeriod <= ballot_->calls())
+  while (!open_.empty() &&
+         open_.front().call + PlanSwitch::kSamples * PlanSwitch::kSamplePeriod <= plan_switch_->calls())
     open_.pop_front();
   for (auto open = open_.begin(); open != open_.end() && !wanted_;) {
-    const auto us = ballot_->fastest(open->call);
+    const auto us = plan_switch_->fastest(open->call);
     if (!us) {
       ++open;
       continue;
@@ -207,7 +208,7 @@ void Chooser::follow() {
       continue;  // a change is on its way
     if (const auto next = decision.correction->observe(*us)) wanted_ = Change{key_of(sampled.bucket), *next};
   }
-  if (wanted_ && ballot_->propose(*wanted_)) wanted_.reset();
+  if (wanted_ && plan_switch_->propose(*wanted_)) wanted_.reset();
 }
 
 Status Chooser::starts(device::Lane& lane) {

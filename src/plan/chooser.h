@@ -7,9 +7,9 @@
 #include <unordered_map>
 
 #include "coll/choice.h"
-#include "plan/ballot.h"
 #include "plan/correction.h"
 #include "plan/lookup.h"
+#include "plan/plan_switch.h"
 
 namespace sennit::plan {
 
@@ -24,11 +24,13 @@ class Chooser final : public coll::Chooser {
   /// Agrees with the other ranks: a table that only some have, or another machine's, is passed over with a warning
   /// that says why. Errors: those of the exchange; those of load_table() for a SENNIT_TABLE.
   Status meet(node::Node& node, const coll::Team& team, std::uint64_t scratch_bytes) override;
-  coll::Plan plan(const coll::Case& which) override;
+  coll::Plan plan(const coll::CallKey& which) override;
   /// The entry that calls of this size go by, and those around it (Lookup::around); without plans where the cost
   /// model decides.
-  std::vector<Entry> measured(const coll::Case& which) const { return lookup_.around(coll::bucket_of(which), team_); }
-  coll::Plan call(const coll::Case& which) override;
+  std::vector<Entry> measured(const coll::CallKey& which) const {
+    return lookup_.around(coll::bucket_of(which), team_);
+  }
+  coll::Plan call(const coll::CallKey& which) override;
   Status starts(device::Lane& lane) override;
   Status ends(device::Lane& lane) override;
 
@@ -42,7 +44,7 @@ class Chooser final : public coll::Chooser {
   /// A call that is being timed, or was and has not been accounted for.
   struct Sampled {
     std::uint64_t call = 0;
-    coll::Case bucket;
+    coll::CallKey bucket;
     std::size_t plan = 0;
   };
   /// A pair of events, and the call between them.
@@ -52,7 +54,7 @@ class Chooser final : public coll::Chooser {
     bool recorded = false;  ///< `sampled` is under way, or has not been accounted for
   };
 
-  Decision& decide(const coll::Case& bucket);
+  Decision& decide(const coll::CallKey& bucket);
   void apply(const Change& change);
   /// Publishes this rank's last sample when it is done; on rank 0 takes in those that all ranks have.
   void follow();
@@ -66,10 +68,10 @@ class Chooser final : public coll::Chooser {
   coll::Team team_;
   coll::Figures figures_;
   Lookup lookup_;
-  std::unordered_map<coll::Case, Decision, coll::HashOfCase> decisions_;
+  std::unordered_map<coll::CallKey, Decision, coll::HashOfCallKey> decisions_;
 
   // Online correction; all empty where it is off.
-  std::unique_ptr<Ballot> ballot_;
+  std::unique_ptr<PlanSwitch> plan_switch_;
   std::vector<Timer> timers_;     // by turns: a host may be many calls ahead of its GPU
   Timer* timer_ = nullptr;        // of the call that is being made, where it is timed
   bool ended_ = true;             // the last call was enqueued: else this one is that one, tried again

@@ -36,7 +36,7 @@ Json plan_json(const coll::Plan& plan) {
   return {{"algorithm", coll::name(plan.algorithm)}, {"blocks", plan.blocks}, {"threads", plan.threads}};
 }
 
-Json line_json(const Line& line, const coll::Case& which, int ranks) {
+Json line_json(const Line& line, const coll::CallKey& which, int ranks) {
   const coll::Work work = coll::work_of(which, line.plan.algorithm, ranks);
   Json json = plan_json(line.plan);
   json["predicted_us"] = line.cost.total_us();
@@ -70,7 +70,8 @@ std::string simulated_reason(const std::vector<Line>& lines, const coll::Plan& u
 }
 
 /// Why the first of `lines` is taken.
-std::string reason(const std::vector<Line>& lines, const Entry* entry, const coll::Case& which, device::Kind kind) {
+std::string reason(const std::vector<Line>& lines, const Entry* entry, const coll::CallKey& which,
+                   device::Kind kind) {
   if (entry != nullptr) {
     const Timed& taken = entry->plans.front();
     std::string said = fmt::format("{} took {:.1f} µs for {} when this machine was tuned", describe(taken.plan),
@@ -109,7 +110,7 @@ Faster faster_of(const std::vector<Entry>& measured) {
 
 /// Says where windows change which library is the faster one in NCCL's programs; else empty. `lookup`: with the
 /// blocks that sennit has there.
-std::string windows_sentence(const Lookup& lookup, coll::Case which, const coll::Team& team) {
+std::string windows_sentence(const Lookup& lookup, coll::CallKey which, const coll::Team& team) {
   which.windows = false;
   const auto ordinary = lookup.around(which, team);
   which.windows = true;
@@ -128,12 +129,12 @@ std::string windows_sentence(const Lookup& lookup, coll::Case which, const coll:
 
 Json explain(const Question& question, const machine::Machine& machine, const Table* table,
              const std::vector<Simulated>& simulated) {
-  const coll::Case& which = question.which;
+  const coll::CallKey& which = question.which;
   coll::Team team;
   team.size = static_cast<int>(question.layout.size());
   team.shape = coll::Shape::of(question.scratch_bytes, team.size);
   const coll::Figures figures = figures_of(machine, question.layout);
-  const coll::Case bucket = coll::bucket_of(which);
+  const coll::CallKey bucket = coll::bucket_of(which);
   const auto entry =
       table != nullptr ? Lookup(*table, question.layout, machine).find(bucket, team) : std::optional<Entry>();
   const coll::Plan untuned = coll::choose(bucket, team, question.kind, figures);

@@ -8,7 +8,7 @@
 namespace sennit::plan {
 
 struct Question {
-  coll::Case which;
+  coll::CallKey which;
   device::Reduction reduction;
   Layout layout;
   std::uint64_t scratch_bytes = 0;

@@ -40,7 +40,7 @@ Lookup::Lookup(const Table& table, const Layout& layout, const machine::Machine&
   }
 }
 
-std::vector<Entry> Lookup::near(const coll::Case& which) const {
+std::vector<Entry> Lookup::near(const coll::CallKey& which) const {
   const auto kind = entries_.find(kind_of(which));
   if (kind == entries_.end()) return {};
   std::vector<Entry> near = kind->second;
@@ -53,7 +53,7 @@ std::vector<Entry> Lookup::near(const coll::Case& which) const {
   return near;
 }
 
-std::optional<Entry> Lookup::find(const coll::Case& which, const coll::Team& team) const {
+std::optional<Entry> Lookup::find(const coll::CallKey& which, const coll::Team& team) const {
   std::vector<Entry> near = this->near(which);
   const auto admits = [&](const Timed& timed) {
     return coll::most_bytes(which.operation, timed.plan, team) >= which.bytes;
@@ -68,7 +68,7 @@ std::optional<Entry> Lookup::find(const coll::Case& which, const coll::Team& tea
   return std::nullopt;
 }
 
-std::vector<Entry> Lookup::around(const coll::Case& which, const coll::Team& team) const {
+std::vector<Entry> Lookup::around(const coll::CallKey& which, const coll::Team& team) const {
   std::vector<Entry> found;
   if (auto nearest = find(which, team)) {
     found.push_back(*std::move(nearest));

@@ -33,18 +33,18 @@ class Lookup {
   /// do; those that admit it alone are left in it. None where the operation was not tuned, nor any size within two
   /// octaves (below the smallest that was, at any distance if that is small), nor where the nearest has no plan of so
   /// few blocks. Between windows it goes by what was tuned there alone.
-  std::optional<Entry> find(const coll::Case& which, const coll::Team& team) const;
+  std::optional<Entry> find(const coll::CallKey& which, const coll::Team& team) const;
   /// What find() gives, and, where the case's own size was not tuned, the next sizes below and above it that were:
   /// who compares libraries between two sizes asks both. Where find() gives none: the nearest size, without plans, as
   /// none of those near has one that fits; empty where none is near.
-  std::vector<Entry> around(const coll::Case& which, const coll::Team& team) const;
+  std::vector<Entry> around(const coll::CallKey& which, const coll::Team& team) const;
 
  private:
   /// The sizes that find() looks at, nearest first.
-  std::vector<Entry> near(const coll::Case& which) const;
+  std::vector<Entry> near(const coll::CallKey& which) const;
 
   using Kind = std::tuple<coll::Operation, coll::Arithmetic, bool>;
-  static Kind kind_of(const coll::Case& which) { return {which.operation, which.arithmetic, which.windows}; }
+  static Kind kind_of(const coll::CallKey& which) { return {which.operation, which.arithmetic, which.windows}; }
   std::map<Kind, std::vector<Entry>> entries_;  // ascending bytes
 };
 

@@ -19,7 +19,7 @@ constexpr std::string_view kKind = "collective table";
 constexpr std::string_view kTableEnd = ".collectives.json";  // of its file's name
 
 auto key(const Entry& entry) {
-  const coll::Case& which = entry.which;
+  const coll::CallKey& which = entry.which;
   return std::tuple<std::size_t, const Layout&, coll::Operation, coll::Arithmetic, bool, std::uint64_t>(
       entry.layout.size(), entry.layout, which.operation, which.arithmetic, which.windows, which.bytes);
 }
@@ -127,7 +127,7 @@ bool before(const Entry& a, const Entry& b) {
   return key(a) < key(b);
 }
 
-const Entry* Table::find(const Layout& layout, const coll::Case& which) const {
+const Entry* Table::find(const Layout& layout, const coll::CallKey& which) const {
   for (const Entry& entry : entries)
     if (entry.layout == layout && entry.which == which) return &entry;
   return nullptr;

@@ -12,8 +12,8 @@
 
 #include "base/json.h"
 #include "coll/algorithms.h"
+#include "coll/call_key.h"
 #include "coll/candidates.h"
-#include "coll/case.h"
 #include "machine/machine.h"
 
 namespace sennit::plan {
@@ -39,7 +39,7 @@ struct Entry {
   static constexpr std::size_t kMostPlans = 8;
 
   Layout layout;
-  coll::Case which;
+  coll::CallKey which;
   std::vector<Timed> plans;  ///< one to kMostPlans, the one to take first, then by time
   double model_us = 0;       ///< what the cost model's choice took in the same run
   double nccl_us = 0;        ///< what NCCL took in the same run, between windows of its own; 0: it was not measured
@@ -67,7 +67,7 @@ struct Table {
   std::uint64_t scratch_bytes = 0;              ///< SENNIT_SCRATCH while it was measured
   std::vector<Entry> entries;                   ///< in the order of before()
 
-  const Entry* find(const Layout& layout, const coll::Case& which) const;
+  const Entry* find(const Layout& layout, const coll::CallKey& which) const;
 };
 
 /// A table's order: by layout, operation, arithmetic, windows, bytes.

@@ -111,7 +111,8 @@ Result<std::vector<Prediction>> predict(const machine::Machine& machine, const Q
   coll::Team team;
   team.size = static_cast<int>(gpus->size());
   team.shape = coll::Shape::of(question.scratch_bytes, team.size);
-  coll::Case which = coll::case_of(operation, question.what.reduction, question.what.bytes, question.registered);
+  coll::CallKey which =
+      coll::call_key_of(operation, question.what.reduction, question.what.bytes, question.registered);
   std::vector<coll::Plan> plans;
   for (coll::Plan plan : coll::candidates(which, team, device::Kind::cuda)) {
     if (question.algorithm && plan.algorithm != *question.algorithm) continue;

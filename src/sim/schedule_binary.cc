@@ -132,7 +132,7 @@ void write(Writer& out, const Strand& strand) {
     group = step.group;
     out.number(step.bytes);
     out.number(step.value);
-    out.number(step.site);
+    out.number(step.wait_id);
     out.integer(step.peer);
     out.number(step.subject);
     out.number((std::uint64_t{step.raw} << 2) | (step.last ? 2 : 0) | (step.reduces ? 1 : 0));
@@ -155,7 +155,7 @@ Strand read_strand(Reader& in) {
     step.group = static_cast<std::uint32_t>(group);
     step.bytes = in.number();
     step.value = static_cast<device::Word>(in.number());
-    step.site = static_cast<device::Word>(in.number());
+    step.wait_id = static_cast<device::Word>(in.number());
     step.peer = static_cast<int>(in.integer());
     step.subject = static_cast<std::uint32_t>(in.number());
     step.ends = static_cast<std::uint32_t>(strand.ends.size());

@@ -37,7 +37,7 @@ Json json_of(const Strand& strand, const Step& step) {
   if (step.act == Act::move) json["bytes"] = step.bytes;
   if (step.value != 0) json["value"] = step.value;
   if (step.reduces) json["reduces"] = {{"raw", step.raw}, {"last", step.last}};
-  if (step.site != 0) json["site"] = step.site;
+  if (step.wait_id != 0) json["wait_id"] = step.wait_id;
   if (step.peer >= 0) json["peer"] = step.peer;
   if (step.act >= Act::launch) json["subject"] = step.subject;
   for (unsigned k = 0; k < step.sources; ++k) json["from"].push_back(json_of(strand.source(step, k)));
@@ -52,7 +52,7 @@ void read_step(const Json& json, Strand& strand) {
   step.group = json.at("group").get<std::uint32_t>();
   step.bytes = json.value("bytes", std::uint64_t{0});
   step.value = json.value("value", device::Word{0});
-  step.site = json.value("site", device::Word{0});
+  step.wait_id = json.value("wait_id", device::Word{0});
   step.peer = json.value("peer", -1);
   step.subject = json.value("subject", std::uint32_t{0});
   if (json.contains("reduces")) {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "path/courier.h"
+#include "path/proxy_channel.h"
 
 namespace sennit::capi {
 

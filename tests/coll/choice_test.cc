@@ -9,12 +9,12 @@
 namespace sennit::coll {
 namespace {
 
-Case allreduce_of(std::uint64_t bytes) {
+CallKey allreduce_of(std::uint64_t bytes) {
   return {Operation::allreduce, Arithmetic::fast, bytes};
 }
 
-std::vector<Case> cases(std::uint64_t bytes) {
-  std::vector<Case> all;
+std::vector<CallKey> cases(std::uint64_t bytes) {
+  std::vector<CallKey> all;
   for (const Operation operation : all_operations())
     for (const Arithmetic arithmetic : {Arithmetic::none, Arithmetic::fast, Arithmetic::general})
       if (reduces(operation) == (arithmetic != Arithmetic::none)) all.push_back({operation, arithmetic, bytes});
@@ -25,7 +25,7 @@ TEST(Choice, EveryCandidateCanDoWhatItIsFor) {
   for (const device::Kind kind : {device::Kind::cuda, device::Kind::host})
     for (int ranks = 2; ranks <= kMostRanks; ++ranks)
       for (std::uint64_t bytes = 1; bytes <= std::uint64_t{1} << 33; bytes = bytes * 3 + 1)
-        for (const Case& which : cases(bytes)) {
+        for (const CallKey& which : cases(bytes)) {
           const Team team = team_of(ranks);
           std::vector<Plan> plans = candidates(which, team, kind);
           ASSERT_FALSE(plans.empty()) << name(which.operation) << " of " << bytes;
@@ -43,7 +43,7 @@ TEST(Choice, HasNoMoreBlocksThanAreAsked) {
   const Team team = team_of(4);
   for (const unsigned most : {1U, 5U, 66U})
     for (std::uint64_t bytes = 1; bytes <= std::uint64_t{1} << 33; bytes = bytes * 3 + 1)
-      for (const Case& which : cases(bytes)) {
+      for (const CallKey& which : cases(bytes)) {
         const std::vector<Plan> plans = candidates(which, team, device::Kind::cuda, most);
         ASSERT_FALSE(plans.empty()) << name(which.operation) << " of " << bytes;
         for (const Plan& plan : plans) {
@@ -70,7 +70,7 @@ TEST(Choice, LessHasRoomBesideMessages) {
 
 TEST(Choice, IsTheSameOnEveryRank) {
   for (std::uint64_t bytes = 8; bytes <= std::uint64_t{1} << 30; bytes *= 4)
-    for (const Case& which : cases(bytes)) {
+    for (const CallKey& which : cases(bytes)) {
       Team team = team_of(4);
       const Plan first = choose(which, team, device::Kind::cuda, {});
       for (team.rank = 1; team.rank < team.size; ++team.rank)
@@ -96,7 +96,7 @@ TEST(Choice, GoesFromPacketsToChunksAsMessagesGrow) {
 
 TEST(Choice, FollowsTheMachine) {
   // Where crossing a link is dear, fewer crossings are taken for longer.
-  const Case which = allreduce_of(256 * KiB);
+  const CallKey which = allreduce_of(256 * KiB);
   const Team team = team_of(4);
   EXPECT_EQ(choose(which, team, device::Kind::cuda, {}).algorithm, Algorithm::two_shot_packets);
   const Plan plan =

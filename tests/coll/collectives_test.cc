@@ -222,7 +222,7 @@ TEST(Lane, OutsideOfACaptureThereAreNoReplays) {
 class Wide final : public Chooser {
  public:
   Status meet(node::Node&, const Team&, std::uint64_t) override { return {}; }
-  Plan plan(const Case&) override { return {Algorithm::direct, 6, device::kBlockThreads}; }
+  Plan plan(const CallKey&) override { return {Algorithm::direct, 6, device::kBlockThreads}; }
 };
 
 TEST(KeptBlocks, AMessageTakesNoMoreThanWasAgreedOn) {

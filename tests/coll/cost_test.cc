@@ -35,7 +35,7 @@ TEST(Cost, GrowsWithBytesAndFallsWithTheLinksRate) {
     if (operation == Operation::barrier) continue;
     const Team team = team_of(4);
     const Arithmetic arithmetic = reduces(operation) ? Arithmetic::fast : Arithmetic::none;
-    const Case large{operation, arithmetic, 2 * MiB};
+    const CallKey large{operation, arithmetic, 2 * MiB};
     for (const Plan& plan : candidates(large, team, device::Kind::cuda)) {
       const double us = predict_us(large, plan, team, {});
       EXPECT_GT(us, predict_us({operation, arithmetic, MiB}, plan, team, {})) << name(plan.algorithm);

@@ -13,7 +13,7 @@ from pathlib import Path
 
 STARTS = 50
 LIMIT_MS = 5
-# Without site: what an installation's .pth files do may differ by more than the limit from one start to the next.
+# Without wait_id: what an installation's .pth files do may differ by more than the limit from one start to the next.
 COMMANDS = {"true": ("true",), "python": (sys.executable, "-S", "-c", "pass")}
 
 

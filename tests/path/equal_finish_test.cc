@@ -9,21 +9,21 @@ namespace sennit::path {
 namespace {
 
 TEST(EqualFinish, OneStrandIsItsLine) {
-  const auto result = equal_finish(std::vector<Strand>{{10, 100}}, 1e6);
+  const auto result = equal_finish(std::vector<RateLine>{{10, 100}}, 1e6);
   EXPECT_DOUBLE_EQ(result.us, 20);
   EXPECT_DOUBLE_EQ(result.bytes[0], 1e6);
 }
 
 TEST(EqualFinish, TwoStrandsEndTogether) {
   // (T − 10) · 300 + (T − 30) · 100 = 8000 kB: T = 35.
-  const auto result = equal_finish(std::vector<Strand>{{10, 300}, {30, 100}}, 8e6);
+  const auto result = equal_finish(std::vector<RateLine>{{10, 300}, {30, 100}}, 8e6);
   EXPECT_DOUBLE_EQ(result.us, 35);
   EXPECT_DOUBLE_EQ(result.bytes[0], 7.5e6);
   EXPECT_DOUBLE_EQ(result.bytes[1], 0.5e6);
 }
 
 TEST(EqualFinish, AStrandThatStartsTooLateCarriesNothing) {
-  const auto result = equal_finish(std::vector<Strand>{{500, 100}, {10, 300}}, 3e6);
+  const auto result = equal_finish(std::vector<RateLine>{{500, 100}, {10, 300}}, 3e6);
   EXPECT_DOUBLE_EQ(result.us, 20);
   EXPECT_EQ(result.bytes[0], 0);
 }
@@ -32,16 +32,16 @@ TEST(EqualFinish, HoldsOnRandomStrands) {
   std::mt19937 random(3);
   std::uniform_real_distribution<double> figure(1, 300);
   for (int trial = 0; trial < 300; ++trial) {
-    std::vector<Strand> strands(1 + random() % 7);
-    for (Strand& strand : strands) strand = {figure(random), figure(random)};
+    std::vector<RateLine> lines(1 + random() % 7);
+    for (RateLine& line : lines) line = {figure(random), figure(random)};
     const double bytes = 1e3 * figure(random) * figure(random);
-    const auto result = equal_finish(strands, bytes);
+    const auto result = equal_finish(lines, bytes);
     EXPECT_NEAR(std::accumulate(result.bytes.begin(), result.bytes.end(), 0.0), bytes, 1e-6 * bytes);
-    for (std::size_t i = 0; i < strands.size(); ++i) {
+    for (std::size_t i = 0; i < lines.size(); ++i) {
       if (result.bytes[i] > 0)
-        EXPECT_NEAR(strands[i].overhead_us + result.bytes[i] / strands[i].gbps / 1e3, result.us, 1e-6 * result.us);
+        EXPECT_NEAR(lines[i].overhead_us + result.bytes[i] / lines[i].gbps / 1e3, result.us, 1e-6 * result.us);
       else
-        EXPECT_GE(strands[i].overhead_us, result.us * (1 - 1e-9));
+        EXPECT_GE(lines[i].overhead_us, result.us * (1 - 1e-9));
     }
   }
 }

@@ -61,7 +61,7 @@ TEST(Chooser, ATableIsHeldAgainstTheScratchThatIsThere) {
 
 TEST(Chooser, WithoutATableForItTheModelServes) {
   on_choosers({small_table(), small_table()}, [](node::Node& node, Chooser& chooser) {
-    const coll::Case which{coll::Operation::broadcast, coll::Arithmetic::none, MiB};
+    const coll::CallKey which{coll::Operation::broadcast, coll::Arithmetic::none, MiB};
     EXPECT_EQ(chooser.plan(which), coll::choose(which, team_of(2), node.executor().kind(), {}));
   });
 }
@@ -114,7 +114,7 @@ TEST(Chooser, ANamedTableHasToBeReadableAndMayNotSuit) {
 }
 
 TEST(Chooser, APlanThatStaysSlowIsReplacedAtTheSameCallOnEveryRank) {
-  constexpr int kCalls = 12 * int(Ballot::kSamplePeriod);  // eight samples must be slow
+  constexpr int kCalls = 12 * int(PlanSwitch::kSamplePeriod);  // eight samples must be slow
   std::vector<std::vector<coll::Plan>> taken(2);
   std::array<std::atomic<int>, 2> at{};
   on_choosers({small_table(), small_table()}, [&](node::Node& node, Chooser& chooser) {
@@ -130,7 +130,7 @@ TEST(Chooser, APlanThatStaysSlowIsReplacedAtTheSameCallOnEveryRank) {
       while (i > at[1 - rank].load() + 40) std::this_thread::yield();
       own.push_back(chooser.call(allreduce_of(4 * MiB)));
       ASSERT_TRUE(chooser.starts(node.lane()).ok());
-      const bool timed = std::uint64_t(i + 1) % Ballot::kSamplePeriod == 0;
+      const bool timed = std::uint64_t(i + 1) % PlanSwitch::kSamplePeriod == 0;
       ASSERT_TRUE(!timed || node.lane().copy(to.data(), from.data(), kMuch).ok());
       ASSERT_TRUE(chooser.ends(node.lane()).ok());
       const bool rests = i % (node.rank() == 0 ? 3 : 19) == 0;

@@ -62,7 +62,7 @@ TEST(Lookup, PassesOverPlansOfTooManyBlocks) {
 
 TEST(Lookup, MessagesHaveTheBlocksThatTheyHave) {
   Table table = empty_table();
-  const coll::Case message{coll::Operation::sendrecv, coll::Arithmetic::none, MiB};
+  const coll::CallKey message{coll::Operation::sendrecv, coll::Arithmetic::none, MiB};
   insert(table, entry_of({"gpu0", "gpu1"}, message, {{{coll::Algorithm::direct, 64, 512}, 10, 0.1}}));
   EXPECT_TRUE(Lookup(table, {"gpu0", "gpu1"}, measured_machine(), {32, 64}).find(message, team_of(2)));
   EXPECT_FALSE(Lookup(table, {"gpu0", "gpu1"}, measured_machine(), {64, 32}).find(message, team_of(2)));
@@ -111,7 +111,7 @@ TEST(Lookup, WhereNoPlanNearFitsItSaysWhichSizeWasMeasured) {
 
 TEST(Lookup, BetweenWindowsGoesByWhatWasTunedThere) {
   const Lookup lookup(table_with_windows(), {"gpu0", "gpu1"}, measured_machine());
-  const coll::Case ordinary = allreduce_of(3 * MiB);
+  const coll::CallKey ordinary = allreduce_of(3 * MiB);
   EXPECT_EQ(lookup.find(ordinary, team_of(2))->plans.front().plan, kTwoShot);
   EXPECT_EQ(lookup.find(between_windows(ordinary), team_of(2))->plans.front().plan, kStraight);
   EXPECT_EQ(lookup.around(between_windows(ordinary), team_of(2)).back().which.bytes, 4 * MiB);

@@ -22,16 +22,16 @@ inline machine::Machine measured_machine() {
   return machine;
 }
 
-inline coll::Case allreduce_of(std::uint64_t bytes) {
+inline coll::CallKey allreduce_of(std::uint64_t bytes) {
   return {coll::Operation::allreduce, coll::Arithmetic::fast, bytes};
 }
 
-inline coll::Case between_windows(coll::Case which) {
+inline coll::CallKey between_windows(coll::CallKey which) {
   which.windows = true;
   return which;
 }
 
-inline Entry entry_of(const Layout& layout, const coll::Case& which, std::vector<Timed> plans) {
+inline Entry entry_of(const Layout& layout, const coll::CallKey& which, std::vector<Timed> plans) {
   return {layout, which, std::move(plans), 30, 40, "2.28.9", 9};
 }
 

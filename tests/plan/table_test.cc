@@ -38,7 +38,7 @@ TEST(Table, KeepsACaseBetweenWindowsBesideTheSameInOrdinaryBuffers) {
   const auto read = table_from_json(to_json(table), "here");
   ASSERT_TRUE(read.ok()) << read.status().text();
   EXPECT_EQ(read->entries, table.entries);
-  const coll::Case ordinary = allreduce_of(4 * MiB);
+  const coll::CallKey ordinary = allreduce_of(4 * MiB);
   EXPECT_EQ(read->find({"gpu0", "gpu1"}, ordinary)->plans.front().plan, kTwoShot);
   EXPECT_EQ(read->find({"gpu0", "gpu1"}, between_windows(ordinary))->plans.front().plan, kStraight);
   const auto merged = merge(small_table(), table);

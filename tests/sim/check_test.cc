@@ -167,7 +167,7 @@ TEST(CheckFinds, EachArrivalThatARingDoesNotWaitFor) {
   int dropped = 0;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     // Waits for room are implied by others where a ring closes.
-    if (steps[i].act != Act::await || steps[i].site != coll::Links<device::TraceBlock>::kArrival) continue;
+    if (steps[i].act != Act::await || steps[i].wait_id != coll::Links<device::TraceBlock>::kArrival) continue;
     Broken job(whole);
     job.block(1).steps.erase(job.block(1).steps.begin() + static_cast<std::ptrdiff_t>(i));
     EXPECT_FALSE(job.found().empty()) << "without step " << i;
@@ -240,17 +240,17 @@ TEST(CheckFinds, ABarrierThatDoesNotWait) {
 TEST(CheckFinds, WindowsWhoseRanksDoNotMeetBeforeOrAfter) {
   const Collective what{Operation::allreduce, {Algorithm::two_shot_windows, 1, 256}, 3000, 0, false, {}};
   const Broken whole(what);
-  std::set<device::Word> sites;
+  std::set<device::Word> wait_ids;
   for (const device::Strand& strand : whole.recording.strands)
     for (const device::Step& step : strand.steps)
-      if (step.act == Act::await) sites.insert(step.site);
-  EXPECT_GE(sites.size(), 2u);
-  for (const device::Word site : sites) {
+      if (step.act == Act::await) wait_ids.insert(step.wait_id);
+  EXPECT_GE(wait_ids.size(), 2u);
+  for (const device::Word wait_id : wait_ids) {
     Broken job(whole);
     for (device::Strand& strand : job.recording.strands)
       std::erase_if(strand.steps,
-                    [&](const device::Step& step) { return step.act == Act::await && step.site == site; });
-    EXPECT_THAT(job.found(), Contains(Field(&Finding::fault, Fault::race))) << "without wait " << site;
+                    [&](const device::Step& step) { return step.act == Act::await && step.wait_id == wait_id; });
+    EXPECT_THAT(job.found(), Contains(Field(&Finding::fault, Fault::race))) << "without wait " << wait_id;
   }
 }
 

@@ -121,7 +121,7 @@ class Rank {
     Way way;
     way.chosen = !variant.is_nccl && !variant.forced;
     way.nccl_windows = variant.nccl_windows;
-    const coll::Case which = rig_->case_of(layout, reduction_);
+    const coll::CallKey which = rig_->call_key_of(layout, reduction_);
     if (!variant.is_nccl) way.plan = variant.forced ? *variant.forced : rig_->collectives().plan(which);
     const coll::Team& team = rig_->collectives().scratch()->team();
     if (way.plan && coll::most_bytes(operation, *way.plan, team) < layout.message) return Json();

@@ -88,7 +88,7 @@ Layout Rig::layout(coll::Operation operation, std::uint64_t bytes, device::Type 
   return {operation, bytes, device::bytes_of(type), in_place, node().rank(), node().size()};
 }
 
-coll::Case Rig::case_of(const Layout& layout, const device::Reduction& reduction) const {
+coll::CallKey Rig::call_key_of(const Layout& layout, const device::Reduction& reduction) const {
   const Way ours{coll::Plan{}, true};
   const coll::Call call{layout.operation,
                         input_of(ours, layout),
@@ -97,7 +97,7 @@ coll::Case Rig::case_of(const Layout& layout, const device::Reduction& reduction
                         Layout::kRoot,
                         reduction,
                         {}};
-  return coll::case_of(layout.operation, reduction, call.bytes, collectives().reaches(call));
+  return coll::call_key_of(layout.operation, reduction, call.bytes, collectives().reaches(call));
 }
 
 Status Rig::call(const Way& way, const Layout& layout, const device::Reduction& reduction) {

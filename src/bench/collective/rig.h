@@ -61,7 +61,7 @@ class Rig {
   static bool nccl_can(coll::Operation operation, const device::Reduction& reduction);
 
   /// What a call's plan is chosen for.
-  coll::Case case_of(const Layout& layout, const device::Reduction& reduction) const;
+  coll::CallKey call_key_of(const Layout& layout, const device::Reduction& reduction) const;
   Layout layout(coll::Operation operation, std::uint64_t bytes, device::Type type, bool in_place) const;
 
   /// One call on fresh numbers against the host's own reference, and nothing written beyond the buffer. Collective.

@@ -31,7 +31,7 @@ device::Reduction reduction_of(coll::Arithmetic arithmetic, int ranks) {
           device::Operator::sum, static_cast<std::uint32_t>(ranks)};
 }
 
-std::string describe(const coll::Case& which) {
+std::string describe(const coll::CallKey& which) {
   const bool general = which.arithmetic == coll::Arithmetic::general;
   return fmt::format("{}{} of {}{}", coll::name(which.operation), general ? " (float64)" : "",
                      format_bytes(which.bytes), which.windows ? " between windows" : "");
@@ -43,8 +43,8 @@ class Tuner {
 
   Status run() {
     if (auto status = open(); !status) return status;
-    std::vector<coll::Case> left;
-    for (const coll::Case& which : cases_)
+    std::vector<coll::CallKey> left;
+    for (const coll::CallKey& which : cases_)
       if (!is_tuned(which)) left.push_back(which);
     const Progress progress(options_.progress && leads());
     std::size_t done = 0;
@@ -70,10 +70,10 @@ class Tuner {
     Rig::Options wanted;
     auto place = comm::place_from_environment();
     if (!place) return place.status();
-    for (const coll::Case& which : cases_)
+    for (const coll::CallKey& which : cases_)
       wanted.most_bytes = std::max(wanted.most_bytes, which.bytes * Layout::parts(which.operation, place->size));
     // Plans of ordinary buffers run in registered memory, too: they make no use of the windows.
-    const bool windows = wanted.registered = std::ranges::any_of(cases_, &coll::Case::windows);
+    const bool windows = wanted.registered = std::ranges::any_of(cases_, &coll::CallKey::windows);
     auto rig = Rig::open(*executor, std::move(wanted));
     if (!rig) return rig.status();
     rig_ = std::move(*rig);
@@ -88,20 +88,20 @@ class Tuner {
 
   /// Leaves out what the machine cannot do: the ranks may not reach each other's memory.
   Status open_windows() {
-    const auto cannot = [&](const coll::Case& which) {
+    const auto cannot = [&](const coll::CallKey& which) {
       const device::Reduction reduction = reduction_of(which.arithmetic, rig_->node().size());
-      return which.windows && !rig_->case_of(layout_of(which, reduction), reduction).windows;
+      return which.windows && !rig_->call_key_of(layout_of(which, reduction), reduction).windows;
     };
     if (std::erase_if(cases_, cannot) > 0)
       warnings_.push_back("calls between windows are left out: not every rank can map the others' memory.");
-    if (rig_->nccl() == nullptr || !std::ranges::any_of(cases_, &coll::Case::windows)) return {};
+    if (rig_->nccl() == nullptr || !std::ranges::any_of(cases_, &coll::CallKey::windows)) return {};
     auto warning = rig_->open_nccl_windows();
     if (!warning) return warning.status();
     if (!warning->empty()) warnings_.push_back(*warning);
     return {};
   }
 
-  Layout layout_of(const coll::Case& which, const device::Reduction& reduction) const {
+  Layout layout_of(const coll::CallKey& which, const device::Reduction& reduction) const {
     // In place an allgather has nothing to copy on its own rank; programs have both, and what is faster must be so
     // for each (32 blocks, 32 MiB a rank, two H100: 1.11 times as fast as NCCL in place, 0.97 otherwise).
     const bool in_place = which.operation != coll::Operation::allgather;
@@ -110,7 +110,7 @@ class Tuner {
   }
 
   /// How NCCL does it; none where it cannot.
-  std::optional<Way> nccls(const coll::Case& which) const {
+  std::optional<Way> nccls(const coll::CallKey& which) const {
     if (rig_->nccl() == nullptr || !Rig::nccl_can(which.operation, reduction_of(which.arithmetic, 2)) ||
         (which.windows && !rig_->nccl()->has_windows()))
       return std::nullopt;
@@ -164,7 +164,7 @@ class Tuner {
   }
 
   /// Not where tables of before had no plans of few blocks, nor beside another NCCL than there is now.
-  bool is_tuned(const coll::Case& which) const {
+  bool is_tuned(const coll::CallKey& which) const {
     const plan::Entry* const entry = table_.find(layout_, which);
     if (entry == nullptr || !entry->has_plan_within(plan::Entry::kBesideKernels)) return false;
     return !nccls(which) || entry->nccl == nccl_name(rig_->nccl()->version());
@@ -178,7 +178,7 @@ class Tuner {
   }
 
   /// False: the budget ended before it was found out; the next run begins it anew.
-  Result<bool> tune(const coll::Case& which) {
+  Result<bool> tune(const coll::CallKey& which) {
     const coll::Team& team = rig_->collectives().scratch()->team();
     const device::Reduction reduction = reduction_of(which.arithmetic, team.size);
     const Layout layout = layout_of(which, reduction);
@@ -242,7 +242,7 @@ class Tuner {
   }
 
   const TunerOptions& options_;
-  std::vector<coll::Case> cases_;
+  std::vector<coll::CallKey> cases_;
   std::unique_ptr<Rig> rig_;
   const machine::Machine* machine_ = nullptr;
   plan::Layout layout_;
@@ -256,7 +256,7 @@ class Tuner {
 
 }  // namespace
 
-Result<std::vector<coll::Case>> cases_of(const TunerOptions& options, bool gpus) {
+Result<std::vector<coll::CallKey>> cases_of(const TunerOptions& options, bool gpus) {
   using enum coll::Operation;
   // In the order in which programs spend their time.
   std::vector<coll::Operation> operations = {allreduce, allgather, reduce_scatter, broadcast, all_to_all,
@@ -289,7 +289,7 @@ Result<std::vector<coll::Case>> cases_of(const TunerOptions& options, bool gpus)
   constexpr std::uint64_t kBuckets = 32 * MiB;
   if (options.sizes.empty() && gpus && !options.thorough)
     sizes.insert(std::ranges::upper_bound(sizes, kBuckets), kBuckets);
-  std::vector<coll::Case> cases;
+  std::vector<coll::CallKey> cases;
   // Most programs have no windows: what fits into a budget is first of ordinary buffers.
   for (const bool windows : {false, true})
     for (const coll::Operation operation : operations) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "bench/program.h"
-#include "coll/case.h"
+#include "coll/call_key.h"
 
 namespace sennit::bench::collective {
 
@@ -22,7 +22,7 @@ struct TunerOptions {
 
 /// The cases to tune on GPUs or without, the most used first; last those between windows, of operations that can go
 /// straight there. Errors: invalid_argument, naming the option.
-Result<std::vector<coll::Case>> cases_of(const TunerOptions& options, bool gpus);
+Result<std::vector<coll::CallKey>> cases_of(const TunerOptions& options, bool gpus);
 
 /// Tunes with all other ranks; rank 0 keeps the table after each case, and prints {"warnings", "left"} at the end.
 Result<Exit> run_tuner(const TunerOptions& options);

@@ -14,8 +14,8 @@
 #include "machine/document.h"
 #include "machine/known.h"
 #include "node/extras.h"
-#include "path/mover.h"
 #include "path/split.h"
+#include "path/transfer_engine.h"
 
 namespace sennit::bench::put {
 
@@ -90,7 +90,7 @@ class Parent {
 
   Result<std::vector<Pair>> find_pairs() const {
     // A mover knows which device of the executor the document means.
-    auto mover = path::Mover::create(executor_, machine_, {});
+    auto mover = path::TransferEngine::create(executor_, machine_, {});
     if (!mover) return mover.status();
     std::vector<std::string> ids;
     for (std::size_t i = 0; i < executor_->devices().size(); ++i) ids.push_back((*mover)->id_of(int(i)));

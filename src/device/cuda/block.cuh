@@ -55,15 +55,15 @@ class CudaBlock {
   }
 
   // One thread polls.
-  __device__ bool await(Word* word, Word value, Word site) {
-    return __syncthreads_and(threadIdx.x != 0 || reach(word, value, site, -1)) != 0;
+  __device__ bool await(Word* word, Word value, Word wait_id) {
+    return __syncthreads_and(threadIdx.x != 0 || reach(word, value, wait_id, -1)) != 0;
   }
   template <class Ask>
   __device__ bool await_each(unsigned count, Ask ask) {
     bool arrived = true;
     if (threadIdx.x < count)
       if (const Wait one = ask(threadIdx.x); one.word != nullptr)
-        arrived = reach(one.word, one.value, one.site, one.peer);
+        arrived = reach(one.word, one.value, one.wait_id, one.peer);
     return __syncthreads_and(arrived) != 0;
   }
 
@@ -78,7 +78,7 @@ class CudaBlock {
       const bool asks = one.word != nullptr;
       const std::uint32_t asking = __ballot_sync(kWarp, asks);
       const bool is_first = asks && (asking & ((1u << threadIdx.x) - 1)) == 0;  // for the clock, and for a fault
-      const Patience patience{*this, one.site};
+      const Patience patience{*this, one.wait_id};
       std::uint32_t reached_now = 0;
       bool goes_on = asking != 0;
       for (unsigned spin = 1; goes_on; ++spin) {
@@ -164,8 +164,8 @@ class CudaBlock {
     cuda::with_most(count, [&](auto most) { cuda::send_packets<decltype(most)::value>(count, message, use); });
   }
   template <class Message>
-  __device__ bool receive_packets(unsigned count, Message message, PacketUse use, Word site) {
-    const Patience patience{*this, site};
+  __device__ bool receive_packets(unsigned count, Message message, PacketUse use, Word wait_id) {
+    const Patience patience{*this, wait_id};
     const bool arrived = cuda::with_most(count, [&](auto most) {
       return cuda::receive_packets<decltype(most)::value>(count, message, use, patience);
     });
@@ -192,10 +192,10 @@ class CudaBlock {
     return __syncthreads_and(arrived) != 0;
   }
   template <class Source, class Taker>
-  __device__ bool reduce_packets(const PacketReduce& reduce, Source source, Taker taker, PacketUse use, Word site,
+  __device__ bool reduce_packets(const PacketReduce& reduce, Source source, Taker taker, PacketUse use, Word wait_id,
                                  const Reduction& reduction, Stage stage) {
     bool arrived = true, fixed = false;
-    const Patience patience{*this, site};
+    const Patience patience{*this, wait_id};
     cuda::with_fixed_rule(reduction, [&](const auto& rule) {
       arrived = cuda::with_most(reduce.sources, [&](auto most) {
         return cuda::reduce_packets<decltype(most)::value>(reduce, source, taker, use, patience, rule, stage);
@@ -216,10 +216,10 @@ class CudaBlock {
   }
 
   /// A thread's wait for its word.
-  __device__ bool reach(Word* word, Word value, Word site, int peer) {
+  __device__ bool reach(Word* word, Word value, Word wait_id, int peer) {
     Word seen = cuda::acquire(word);
     if (reached(seen, value)) return true;
-    const Patience patience{*this, site};
+    const Patience patience{*this, wait_id};
     // Relaxed: an acquire empties the cache of all blocks of the SM.
     for (unsigned spin = 1; !reached(seen, value); ++spin, seen = cuda::relaxed(word))
       if (spin % Patience::kSpins == 0 && patience(value, seen, peer)) return false;
@@ -234,7 +234,7 @@ class CudaBlock {
     static constexpr unsigned kSpins = 512;
     static constexpr std::uint64_t kLookNs = 1 << 23;  ///< between looks at the flag: 8 ms, a default
     CudaBlock& block;
-    Word site;
+    Word wait_id;
     mutable std::uint64_t start = 0, look = 0;
     __device__ bool operator()(Word expected, Word seen, int peer) const {
       const std::uint64_t now = cuda::now();
@@ -251,18 +251,18 @@ class CudaBlock {
       const bool aborted =
           (block.limits_.abort != nullptr && cuda::relaxed(block.limits_.abort) != 0) || block.has_fault();
       if (!aborted && !late) return false;
-      block.give_up(aborted, site, expected, seen, peer);
+      block.give_up(aborted, wait_id, expected, seen, peer);
       return true;
     }
   };
 
   __device__ bool has_fault() const { return limits_.fault != nullptr && cuda::relaxed(&limits_.fault->raised) != 0; }
 
-  __device__ void give_up(bool aborted, Word site, Word expected, Word seen, int peer) {
+  __device__ void give_up(bool aborted, Word wait_id, Word expected, Word seen, int peer) {
     if (limits_.fault == nullptr || atomicCAS_system(&limits_.fault->raised, 0u, 2u) != 0) return;
     limits_.fault->aborted = aborted ? 1 : 0;
     limits_.fault->block = blockIdx.x;
-    limits_.fault->site = site;
+    limits_.fault->wait_id = wait_id;
     limits_.fault->expected = expected;
     limits_.fault->seen = seen;
     limits_.fault->sequence = limits_.sequence;

@@ -42,7 +42,7 @@ class HostBlock : public OwnMemory {
     std::atomic_ref(*word).store(value, std::memory_order_release);
   }
 
-  bool await(Word* word, Word value, Word site, int peer = -1) {
+  bool await(Word* word, Word value, Word wait_id, int peer = -1) {
     Delays::hold_up();
     Word seen = 0;
     return wait(
@@ -50,7 +50,7 @@ class HostBlock : public OwnMemory {
           seen = std::atomic_ref(*word).load(std::memory_order_acquire);
           return reached(seen, value);
         },
-        [&](bool aborted) { give_up(aborted, site, value, seen, peer); });
+        [&](bool aborted) { give_up(aborted, wait_id, value, seen, peer); });
   }
 
   bool await_for(Word* word, Word value, std::uint64_t ns) {
@@ -84,7 +84,7 @@ class HostBlock : public OwnMemory {
   template <class Ask>
   bool await_each(unsigned count, Ask ask) {
     for (unsigned i = 0; i < count; ++i)
-      if (const Wait one = ask(i); one.word != nullptr && !await(one.word, one.value, one.site, one.peer))
+      if (const Wait one = ask(i); one.word != nullptr && !await(one.word, one.value, one.wait_id, one.peer))
         return false;
     return true;
   }
@@ -108,7 +108,7 @@ class HostBlock : public OwnMemory {
             }
           return over != 0;
         },
-        [&](bool aborted) { give_up(aborted, first.site, first.value, seen, first.peer); });
+        [&](bool aborted) { give_up(aborted, first.wait_id, first.value, seen, first.peer); });
     return any ? over : 0;
   }
 
@@ -129,12 +129,12 @@ class HostBlock : public OwnMemory {
     }
   }
   template <class Message>
-  bool receive_packets(unsigned count, Message message, PacketUse use, Word site) {
+  bool receive_packets(unsigned count, Message message, PacketUse use, Word wait_id) {
     for (unsigned k = 0; k < count; ++k) {
       const PacketReceive receive = message(k);
       for (std::uint64_t i = 0; i < packets_of(receive.bytes); ++i) {
         Pack<8> data;
-        if (!get(receive.from + use.offset + i, use.tag, data, site, receive.peer)) return false;
+        if (!get(receive.from + use.offset + i, use.tag, data, wait_id, receive.peer)) return false;
         leave(receive.to, i, receive.bytes, data);
       }
     }
@@ -160,14 +160,14 @@ class HostBlock : public OwnMemory {
     return true;
   }
   template <class Source, class Taker>
-  bool reduce_packets(const PacketReduce& reduce, Source source, Taker taker, PacketUse use, Word site,
+  bool reduce_packets(const PacketReduce& reduce, Source source, Taker taker, PacketUse use, Word wait_id,
                       const Reduction& reduction, Stage stage) {
     for (std::uint64_t i = 0; i < packets_of(reduce.bytes); ++i) {
       Pack<8> from[kMostOperands];
       for (unsigned k = 0; k < reduce.sources; ++k)
         if (const PacketSource one = source(k); one.from == nullptr)
           from[k] = take(reduce.own, i, reduce.bytes);
-        else if (!get(one.from + use.offset + i, use.tag, from[k], site, one.peer))
+        else if (!get(one.from + use.offset + i, use.tag, from[k], wait_id, one.peer))
           return false;
       const Pack<8> result = reduce_pack_on_host(reduction, from, reduce.sources, stage);
       leave(reduce.result, i, reduce.bytes, result);
@@ -190,14 +190,14 @@ class HostBlock : public OwnMemory {
       half(packet, i).store(data.word[i] | std::uint64_t(tag) << 32, std::memory_order_release);
     }
   }
-  bool get(Packet* packet, Word tag, Pack<8>& data, Word site, int peer) {
+  bool get(Packet* packet, Word tag, Pack<8>& data, Word wait_id, int peer) {
     for (const int i : {0, 1}) {
       std::uint64_t seen = 0;
       const auto arrived = [&] {
         seen = half(packet, i).load(std::memory_order_relaxed);
         return seen >> 32 == tag;
       };
-      if (!wait(arrived, [&](bool aborted) { give_up(aborted, site, tag, Word(seen >> 32), peer); })) return false;
+      if (!wait(arrived, [&](bool aborted) { give_up(aborted, wait_id, tag, Word(seen >> 32), peer); })) return false;
       data.word[i] = Word(seen);
       half(packet, i).store(0, std::memory_order_relaxed);
     }
@@ -235,7 +235,7 @@ class HostBlock : public OwnMemory {
     return std::atomic_ref(*const_cast<Word*>(flag)).load(std::memory_order_relaxed);
   }
 
-  void give_up(bool aborted, Word site, Word expected, Word seen, int peer) {
+  void give_up(bool aborted, Word wait_id, Word expected, Word seen, int peer) {
     Word free = 0;
     if (limits_.fault == nullptr) return;
     // Claimed with 2, valid with 1: a reader never sees half a fault, and the first one is kept.
@@ -243,7 +243,7 @@ class HostBlock : public OwnMemory {
     if (!raised.compare_exchange_strong(free, 2)) return;
     limits_.fault->aborted = aborted ? 1 : 0;
     limits_.fault->block = index_;
-    limits_.fault->site = site;
+    limits_.fault->wait_id = wait_id;
     limits_.fault->expected = expected;
     limits_.fault->seen = seen;
     limits_.fault->sequence = limits_.sequence;

@@ -39,9 +39,9 @@ class TraceBlock : public OwnMemory {
     recorder_.next_group(strand_);
     tell(Act::post, word, value);
   }
-  bool await(Word* word, Word value, Word site, int peer = -1) {
+  bool await(Word* word, Word value, Word wait_id, int peer = -1) {
     recorder_.next_group(strand_);
-    ask({word, value, site, peer});
+    ask({word, value, wait_id, peer});
     return true;
   }
   bool await_for(Word* word, Word value, std::uint64_t) { return await(word, value, 0); }
@@ -66,20 +66,21 @@ class TraceBlock : public OwnMemory {
     return true;
   }
 
-  /// Those of one site, another one than the last time where there is one: as a rank would go on that finds what it
-  /// waits for.
+  /// Those of one wait_id, another one than the last time where there is one: as a rank would go on that finds what
+  /// it waits for.
   template <class Ask>
   std::uint32_t await_any(unsigned count, Ask ask_for) {
     recorder_.next_group(strand_);
     Wait chosen;
     for (unsigned i = 0; i < count; ++i)
-      if (const Wait one = ask_for(i); one.word != nullptr && (chosen.word == nullptr || chosen.site == last_site_))
+      if (const Wait one = ask_for(i);
+          one.word != nullptr && (chosen.word == nullptr || chosen.wait_id == last_site_))
         chosen = one;
     if (chosen.word == nullptr) return 0;
-    last_site_ = chosen.site;
+    last_site_ = chosen.wait_id;
     std::uint32_t over = 0;
     for (unsigned i = 0; i < count; ++i)
-      if (const Wait one = ask_for(i); one.word != nullptr && one.site == last_site_) {
+      if (const Wait one = ask_for(i); one.word != nullptr && one.wait_id == last_site_) {
         ask(one);
         over |= std::uint32_t{1} << i;
       }
@@ -106,11 +107,11 @@ class TraceBlock : public OwnMemory {
     }
   }
   template <class Message>
-  bool receive_packets(unsigned count, Message message, PacketUse use, Word site) {
+  bool receive_packets(unsigned count, Message message, PacketUse use, Word wait_id) {
     recorder_.next_group(strand_);
     for (unsigned k = 0; k < count; ++k) {
       const PacketReceive receive = message(k);
-      packets(receive.bytes, use.tag, site, receive.peer);
+      packets(receive.bytes, use.tag, wait_id, receive.peer);
       recorder_.add_source(strand_, receive.from + use.offset, true);
       if (receive.bytes != 0) recorder_.add_destination(strand_, receive.to);
     }
@@ -123,10 +124,10 @@ class TraceBlock : public OwnMemory {
     return false;
   }
   template <class Source, class Taker>
-  bool reduce_packets(const PacketReduce& reduce, Source source, Taker taker, PacketUse use, Word site,
+  bool reduce_packets(const PacketReduce& reduce, Source source, Taker taker, PacketUse use, Word wait_id,
                       const Reduction&, Stage stage) {
     recorder_.next_group(strand_);
-    at_stage(packets(reduce.bytes, use.tag, site, -1), stage);
+    at_stage(packets(reduce.bytes, use.tag, wait_id, -1), stage);
     for (unsigned k = 0; k < reduce.sources; ++k)
       if (const PacketSource one = source(k); one.from != nullptr)
         recorder_.add_source(strand_, one.from + use.offset, true);
@@ -151,7 +152,7 @@ class TraceBlock : public OwnMemory {
   void ask(const Wait& wait) {
     Step& step = recorder_.add(strand_, Act::await);
     step.value = wait.value;
-    step.site = wait.site;
+    step.wait_id = wait.wait_id;
     step.peer = wait.peer;
     recorder_.add_source(strand_, wait.word);
   }
@@ -161,11 +162,11 @@ class TraceBlock : public OwnMemory {
     step.last = stage.last;
     return step;
   }
-  Step& packets(std::uint64_t bytes, Word tag, Word site, int peer) {
+  Step& packets(std::uint64_t bytes, Word tag, Word wait_id, int peer) {
     Step& step = recorder_.add(strand_, Act::move);
     step.bytes = bytes;
     step.value = tag;
-    step.site = site;
+    step.wait_id = wait_id;
     step.peer = peer;
     return step;
   }

@@ -48,7 +48,7 @@ struct Step {
   std::uint32_t group = 0;
   std::uint64_t bytes = 0;  ///< of a move, at each end; tags not counted
   Word value = 0;           ///< of a move of packets, their tag
-  Word site = 0;            ///< of a wait: the program's own number for the place
+  Word wait_id = 0;         ///< of a wait: the program's own number for the place
   int peer = -1;            ///< rank waited for, where the program says it
   std::uint32_t subject = 0;
   std::uint32_t ends = 0;  ///< index of the first in Strand::ends; sources, then destinations

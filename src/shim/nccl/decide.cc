@@ -59,12 +59,12 @@ const Decision& Decider::decide(const Call& call) {
   const auto reduction = reduction_of(call);
   if (!reduction) return unknown;
   const std::uint64_t bytes = call.count * device::bytes_of(reduction->type);
-  const coll::Case which = coll::bucket_of(coll::case_of(operation, *reduction, bytes));
+  const coll::CallKey which = coll::bucket_of(coll::call_key_of(operation, *reduction, bytes));
   auto [found, is_new] = decisions_.try_emplace(which);
   if (is_new) found->second = in_buffers(which);
   if (is_between_windows(call, *reduction)) {
     const Decision& otherwise = found->second;
-    coll::Case between = which;
+    coll::CallKey between = which;
     between.windows = true;
     std::tie(found, is_new) = decisions_.try_emplace(between);
     if (is_new) found->second = between_windows(otherwise, which);
@@ -74,7 +74,7 @@ const Decision& Decider::decide(const Call& call) {
   return found->second;
 }
 
-Decision Decider::in_buffers(const coll::Case& which) {
+Decision Decider::in_buffers(const coll::CallKey& which) {
   if (!switches_.takes(switch_of(which.operation))) return {false, "NCCL: not in SENNIT_OPS"};
   const coll::Plan plan = collectives_.plan(which);
   if (switches_.take == Take::all) return {true, coll::name(plan)};
@@ -114,8 +114,8 @@ bool Decider::is_between_windows(const Call& call, const device::Reduction& redu
 // Where nothing was tuned between windows, what is sennit's without them is so with them, and the model says whether
 // they help. Where they do not, the plan that measured fastest without them: not the one that is current there, since
 // ranks may ask for it at different times.
-Decision Decider::between_windows(const Decision& otherwise, const coll::Case& which) {
-  coll::Case between = which;
+Decision Decider::between_windows(const Decision& otherwise, const coll::CallKey& which) {
+  coll::CallKey between = which;
   between.windows = true;
   if (switches_.take == Take::measured && !chooser_.measured(between).empty()) return in_buffers(between);
   if (!otherwise.ours) return otherwise;

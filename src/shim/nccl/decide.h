@@ -42,9 +42,9 @@ class Decider {
   void set_windows(bool any);
 
  private:
-  Decision in_buffers(const coll::Case& which);
+  Decision in_buffers(const coll::CallKey& which);
   /// `which`: the same in ordinary buffers, and `otherwise` the decision there.
-  Decision between_windows(const Decision& otherwise, const coll::Case& which);
+  Decision between_windows(const Decision& otherwise, const coll::CallKey& which);
   /// Returns true if the call's buffers lie in windows, as on all ranks.
   bool is_between_windows(const Call& call, const device::Reduction& reduction) const;
 
@@ -55,7 +55,7 @@ class Decider {
 
   std::mutex mutex_;
   bool has_windows_ = false;
-  std::unordered_map<coll::Case, Decision, coll::HashOfCase> decisions_;  // by bucket
+  std::unordered_map<coll::CallKey, Decision, coll::HashOfCallKey> decisions_;  // by bucket
   Call latest_;
   const Decision* latest_decision_ = nullptr;
 };

@@ -137,7 +137,7 @@ int Lifecycle::comm_grow(Comm comm, int nranks, const UniqueId* id, int rank, Co
 
 int Lifecycle::init(std::string key, int index, int most, const Config& config, Comm* made, const Make& make) {
   // Rank 0 looks at this machine's GPUs, for its table. NCCL takes longer to meet than that takes.
-  if (index == 0 && most > 1 && may_take(process_.switches)) machine::look_ahead();
+  if (index == 0 && most > 1 && may_take(process_.switches)) machine::prefetch_machine();
   auto rendezvous = rendezvous_of<LocalRendezvous>(key, index, most);
   return make_now({made, std::move(key), std::move(rendezvous), config}, make);
 }

@@ -45,7 +45,7 @@ TEST(HostBlock, AwaitGivesUpAtTheLimitAndSaysWhere) {
   EXPECT_EQ(fault.raised, 1u);
   EXPECT_EQ(fault.aborted, 0u);
   EXPECT_EQ(fault.block, 2u);
-  EXPECT_EQ(fault.site, 5u);
+  EXPECT_EQ(fault.wait_id, 5u);
   EXPECT_EQ(fault.expected, 9u);
   EXPECT_EQ(fault.seen, 3u);
   EXPECT_EQ(fault.sequence, 77u);
@@ -96,7 +96,7 @@ TEST(HostBlock, APacketThatDoesNotComeNamesItsSender) {
   std::uint64_t to = 0;
   const auto receive = [&](unsigned) -> PacketReceive { return {&packet, &to, 8, 2}; };
   EXPECT_FALSE(block.receive_packets(1, receive, {tag_of(1), 0}, 9));
-  EXPECT_EQ(fault.site, 9u);
+  EXPECT_EQ(fault.wait_id, 9u);
   EXPECT_EQ(fault.peer, 3u);
 }
 

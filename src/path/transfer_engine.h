@@ -17,9 +17,9 @@
 #include "device/executor.h"
 #include "machine/machine.h"
 #include "path/channel_set.h"
-#include "path/courier.h"
 #include "path/feedback.h"
 #include "path/finish_sampler.h"
+#include "path/proxy_channel.h"
 #include "path/split.h"
 
 namespace sennit::path {
@@ -30,31 +30,31 @@ struct Circumstances {
   bool engines_only = false;
 };
 
-class Mover {
+class TransferEngine {
  public:
   struct Options {
     std::vector<std::pair<std::string, double>> forced;  ///< as SplitOptions::forced
     std::uint64_t staging_bytes = 28 * 1024 * 1024;      ///< limit: pinned host memory of one direction of a pair
-    int courier_device = 0;                              ///< whose kernels run this side of couriers
+    int proxy_device = 0;                                ///< whose kernels run this side of proxy channels
     bool adapt = true;                                   ///< shrink shares whose links others use too
     std::shared_ptr<const PutTable> tuned;               ///< measured splits; null: none
     bool single = false;                                 ///< one path a message: the machine was never tuned
     /// The host path to another process, made at first use (it may not be ready); null: there are no other processes.
-    std::function<Result<Courier*>(int peer, Errand errand, RingShape shape)> courier;
+    std::function<Result<ProxyChannel*>(int peer, Direction direction, RingShape shape)> proxy_channel;
   };
 
   /// `machine` decides the splits; its GPUs are matched with the executor's devices by UUID, then PCI address, and
   /// by order where the document has neither. Devices that the machine does not know get the direct path alone.
-  static Result<std::unique_ptr<Mover>> create(std::shared_ptr<device::Executor> executor, machine::Machine machine,
-                                               Options options);
-  ~Mover();
+  static Result<std::unique_ptr<TransferEngine>> create(std::shared_ptr<device::Executor> executor,
+                                                        machine::Machine machine, Options options);
+  ~TransferEngine();
 
   /// Copies `bytes` in the order of `lane`: after everything enqueued there before, and before everything after.
   /// The ends may be on any devices; they must not overlap. `both_ways`: as much travels the other way. Returns when
   /// the work is enqueued. May be captured into a CUDA graph; the messages of a capture share staging of their
-  /// own, which stays for the life of the mover. Thread-safe. Errors: those of the executor; unsupported when the
-  /// ends are out of each other's reach. A path that cannot be set up is left out, never an error: the direct path
-  /// stays.
+  /// own, which stays for the life of the transfer engine. Thread-safe. Errors: those of the executor; unsupported
+  /// when the ends are out of each other's reach. A path that cannot be set up is left out, never an error: the
+  /// direct path stays.
   Status copy(End dst, End src, std::uint64_t bytes, device::Lane& lane, bool both_ways = false);
 
   /// The split that copy() uses now for such a message. Errors: not_found when the machine lacks a device.
@@ -83,13 +83,13 @@ class Mover {
   struct Pair;
   struct Started;
 
-  Mover(std::shared_ptr<device::Executor> executor, machine::Machine machine, Options options);
+  TransferEngine(std::shared_ptr<device::Executor> executor, machine::Machine machine, Options options);
   std::shared_ptr<const Plan> plan(int dst_device, int src_device, std::uint64_t bytes, Circumstances circumstances);
   Result<Carrier> carrier(ChannelSet& set, const Candidate& candidate, const Plan& plan, std::size_t planned, End dst,
                           End src);
   /// At the first message between them; where it is denied, copies still arrive, by way of the host.
   void enable_access(int dst_device, int src_device);
-  Status copy_by_courier(End dst, End src, std::uint64_t bytes, device::Lane& lane);
+  Status copy_by_proxy(End dst, End src, std::uint64_t bytes, device::Lane& lane);
   Pair& pair_of(int dst_device, int src_device);
   static Status copy_single(End dst, End src, std::uint64_t bytes, device::Lane& lane);
   /// `capture`: Lane::capture() of the lane.
@@ -99,7 +99,7 @@ class Mover {
   /// Enqueues the share, on an engine channel only its start. False: the channel is taken by another stream.
   static Result<bool> begin(const Started& message, const Share& share, Carrier& carrier);
   static void learn(Pair& pair);
-  /// Whether kernels of the courier's device can read and write there. Errors: unsupported says what to do.
+  /// Whether kernels of the proxy channel's device can read and write there. Errors: unsupported says what to do.
   Status reached_by_kernels(const End& end);
 
   const std::shared_ptr<device::Executor> executor_;

@@ -22,25 +22,25 @@ std::string_view name(Arithmetic arithmetic);
 /// Errors: invalid_argument, listing the names there are.
 Result<Arithmetic> parse_arithmetic(std::string_view text);
 
-struct Case {
+struct CallKey {
   Operation operation = Operation::allreduce;
   Arithmetic arithmetic = Arithmetic::none;
   std::uint64_t bytes = 0;  ///< Call::bytes
   bool windows = false;     ///< the buffers lie in symmetric windows on every rank: windows.h
 
-  bool operator==(const Case&) const = default;
+  bool operator==(const CallKey&) const = default;
 };
 
-struct HashOfCase {
-  std::size_t operator()(const Case& which) const {
+struct HashOfCallKey {
+  std::size_t operator()(const CallKey& which) const {
     const auto kind =
         static_cast<std::size_t>(which.operation) * kArithmetics + static_cast<std::size_t>(which.arithmetic);
     return std::hash<std::uint64_t>()(which.bytes) * 63 + 2 * kind + (which.windows ? 1 : 0);
   }
 };
 
-constexpr Case case_of(Operation operation, const device::Reduction& reduction, std::uint64_t bytes,
-                       bool windows = false) {
+constexpr CallKey call_key_of(Operation operation, const device::Reduction& reduction, std::uint64_t bytes,
+                              bool windows = false) {
   if (!reduces(operation)) return {operation, Arithmetic::none, bytes, windows};
   return {operation, device::is_fast(reduction) ? Arithmetic::fast : Arithmetic::general, bytes, windows};
 }
@@ -53,7 +53,7 @@ constexpr std::uint64_t bucket_of(std::uint64_t bytes) {
   const std::uint64_t step = std::bit_floor(bytes - 1) / 4;
   return (bytes + step - 1) / step * step;
 }
-constexpr Case bucket_of(const Case& which) {
+constexpr CallKey bucket_of(const CallKey& which) {
   return {which.operation, which.arithmetic, bucket_of(which.bytes), which.windows};
 }
 

@@ -1,4 +1,4 @@
-#include "coll/case.h"
+#include "coll/call_key.h"
 
 #include <array>
 

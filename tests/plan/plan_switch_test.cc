@@ -1,4 +1,4 @@
-#include "plan/ballot.h"
+#include "plan/plan_switch.h"
 
 #include <gtest/gtest.h>
 
@@ -14,27 +14,27 @@ namespace {
 class Ranks {
  public:
   explicit Ranks(int size)
-      : states_(std::make_unique<comm::BallotSlot[]>(static_cast<std::size_t>(size))),
+      : states_(std::make_unique<comm::PlanSwitchSlot[]>(static_cast<std::size_t>(size))),
         samples_(std::make_unique<comm::SamplesSlot[]>(static_cast<std::size_t>(size))) {
     for (int rank = 0; rank < size; ++rank)
       words_.push_back({&states_[std::size_t(rank)], &samples_[std::size_t(rank)]});
-    for (int rank = 0; rank < size; ++rank) ballots_.emplace_back(words_, rank);
+    for (int rank = 0; rank < size; ++rank) plan_switches_.emplace_back(words_, rank);
   }
-  Ballot& operator[](int rank) { return ballots_[static_cast<std::size_t>(rank)]; }
+  PlanSwitch& operator[](int rank) { return plan_switches_[static_cast<std::size_t>(rank)]; }
   std::atomic<std::uint64_t>& change() { return words_[0].state->change; }
 
  private:
-  std::unique_ptr<comm::BallotSlot[]> states_;
+  std::unique_ptr<comm::PlanSwitchSlot[]> states_;
   std::unique_ptr<comm::SamplesSlot[]> samples_;
-  std::vector<Ballot::Words> words_;
-  std::vector<Ballot> ballots_;
+  std::vector<PlanSwitch::Words> words_;
+  std::vector<PlanSwitch> plan_switches_;
 };
 
 bool never() {
   return false;
 }
 
-TEST(Ballot, AChangeAppliesAtTheSameCallEverywhere) {
+TEST(PlanSwitch, AChangeAppliesAtTheSameCallEverywhere) {
   Ranks ranks(3);
   for (int i = 0; i < 5; ++i) EXPECT_FALSE(ranks[1].call(never));
   for (int i = 0; i < 2; ++i) EXPECT_FALSE(ranks[0].call(never));
@@ -45,7 +45,7 @@ TEST(Ballot, AChangeAppliesAtTheSameCallEverywhere) {
   for (int rank = 0; rank < 3; ++rank) EXPECT_FALSE(ranks[rank].call(never)) << "once";
 }
 
-TEST(Ballot, TheNextChangeWaitsUntilTheLastIsInForceEverywhere) {
+TEST(PlanSwitch, TheNextChangeWaitsUntilTheLastIsInForceEverywhere) {
   Ranks ranks(2);
   ASSERT_TRUE(ranks[0].propose({1, 1}));
   EXPECT_FALSE(ranks[0].propose({2, 2}));
@@ -57,18 +57,18 @@ TEST(Ballot, TheNextChangeWaitsUntilTheLastIsInForceEverywhere) {
   EXPECT_TRUE(ranks[0].propose({2, 2}));
 }
 
-TEST(Ballot, OfACallThatAllHaveTimedTheLeastCounts) {
+TEST(PlanSwitch, OfACallThatAllHaveTimedTheLeastCounts) {
   Ranks ranks(2);
-  constexpr std::uint64_t kCall = Ballot::kSamplePeriod;
+  constexpr std::uint64_t kCall = PlanSwitch::kSamplePeriod;
   ranks[0].sample(kCall, 90.5);
   EXPECT_FALSE(ranks[0].fastest(kCall));
   ranks[1].sample(kCall, 30.25);
   EXPECT_EQ(ranks[0].fastest(kCall), std::optional(30.25));
-  ranks[1].sample(kCall + Ballot::kSamples * kCall, 20);  // the ring's next round
+  ranks[1].sample(kCall + PlanSwitch::kSamples * kCall, 20);  // the ring's next round
   EXPECT_FALSE(ranks[0].fastest(kCall));
 }
 
-TEST(Ballot, WhoWaitsForAChangeCanGiveUp) {
+TEST(PlanSwitch, WhoWaitsForAChangeCanGiveUp) {
   Ranks ranks(2);
   ranks.change().store(1);  // under way, and rank 0 has died
   int asked = 0;
@@ -76,7 +76,7 @@ TEST(Ballot, WhoWaitsForAChangeCanGiveUp) {
   EXPECT_EQ(asked, 3);
 }
 
-TEST(Ballot, RanksThatRunAtTheirOwnPaceNeverDisagree) {
+TEST(PlanSwitch, RanksThatRunAtTheirOwnPaceNeverDisagree) {
   constexpr int kRanks = 3, kCalls = 20000;
   Ranks ranks(kRanks);
   std::vector<std::vector<std::uint64_t>> taken(kRanks);  // by rank, the decision of every call

@@ -6,7 +6,7 @@
 // 1. The asking side makes a memfd with the ring and a queue of requests, pins it, and offers it to the peer.
 // 2. The peer's service, which its proxy thread runs, fetches, maps and pins it, and says that it is ready; until
 // then messages take other paths.
-// 3. For a message the asking side posts the request, rings the peer's bell, and enqueues its own end on its
+// 3. For a message the asking side posts the request, rings the peer's doorbell, and enqueues its own end on its
 //    lane; the end first, where the message cannot start yet.
 // 4. The service launches the other end as soon as the asking side's blocks have begun (their first count moves), so
 //    that no processor is held while the asking lane still does other work; at once, when the message can start.
@@ -26,12 +26,12 @@
 #include "path/engine_channel.h"
 #include "path/proxy.h"
 #include "path/ring_end.h"
-#include "path/turn.h"
+#include "path/stream_owner.h"
 
 namespace sennit::path {
 
 /// Which end the asking process runs itself.
-enum class Errand : std::uint32_t { put = 0, get = 1 };
+enum class Direction : std::uint32_t { put = 0, get = 1 };
 
 /// What the service must know to run its end. Plain words in shared memory.
 struct Request {
@@ -46,28 +46,28 @@ struct Request {
 };
 
 /// The memfd's layout: this header, then the ring at kRingOffset.
-struct CourierHeader {
+struct ProxyChannelHeader {
   static constexpr std::uint32_t kQueue = 64;  ///< requests in flight: a limit
   static constexpr std::uint32_t kReady = 1, kFailed = 2;
   std::uint64_t version;
   RingShape shape;
-  std::uint32_t errand;
+  std::uint32_t direction;
   alignas(64) std::atomic<std::uint32_t> posted;  ///< written by the asking side
   alignas(64) std::atomic<std::uint32_t> taken;   ///< written by the service
   alignas(64) std::atomic<std::uint32_t> ready;   ///< kReady: the service runs this ring; kFailed: it could not
   alignas(64) Request queue[kQueue];
 };
 inline constexpr std::uint64_t kRingOffset = 8192;
-static_assert(sizeof(CourierHeader) <= kRingOffset);
+static_assert(sizeof(ProxyChannelHeader) <= kRingOffset);
 
-/// The asking side for one peer and errand.
-class Courier {
+/// The asking side for one peer and direction.
+class ProxyChannel {
  public:
-  static Result<std::unique_ptr<Courier>> create(device::Executor& executor, comm::Group& group, int device, int peer,
-                                                 Errand errand, RingShape shape);
-  ~Courier();
+  static Result<std::unique_ptr<ProxyChannel>> create(device::Executor& executor, comm::Group& group, int device,
+                                                      int peer, Direction direction, RingShape shape);
+  ~ProxyChannel();
 
-  /// One message, from `local` to `there` in the peer's window or back, as the errand says.
+  /// One message, from `local` to `there` in the peer's window or back, as the direction says.
   struct Message {
     End there;
     std::byte* local = nullptr;
@@ -80,7 +80,7 @@ class Courier {
   /// Enqueues this side's end. Where `there` is mapped, blocks whose helpers do not come move their parts over the
   /// direct path. Returns what is passed when the message has arrived; null, and nothing is done, where the message
   /// would wait for what need not be over when it starts: for the peer's service to open the path, for a place in the
-  /// queue, or for a message of another stream (Turn).
+  /// queue, or for a message of another stream (StreamOwner).
   Result<SharedEvent> try_send(const Message& message);
   /// As try_send(), but waits for the peer, and in order behind other streams. Errors: unsupported when the peer
   /// cannot open the path; those of a bounded wait.
@@ -88,13 +88,13 @@ class Courier {
   const RingShape& shape() const { return end_->shape(); }
 
  private:
-  Courier(device::Executor& executor, comm::Group& group, int peer, Errand errand)
-      : executor_(executor), group_(group), peer_(peer), errand_(errand) {}
+  ProxyChannel(device::Executor& executor, comm::Group& group, int peer, Direction direction)
+      : executor_(executor), group_(group), peer_(peer), direction_(direction) {}
 
   device::Executor& executor_;
   comm::Group& group_;
   const int peer_;
-  const Errand errand_;
+  const Direction direction_;
   Status wait_until_ready();
   Result<SharedEvent> enqueue(const Message& message);  // with the mutex held, and room in the queue
   void post(std::uint32_t number);
@@ -103,10 +103,10 @@ class Courier {
   std::mutex mutex_;  // a message holds it while it is enqueued: both ends must see messages in the same order
   std::uint64_t offered_ = 0;
   device::Memory memory_, pinned_;  // memory_: the mapping; pinned_: its registration, ends first
-  CourierHeader* header_ = nullptr;
+  ProxyChannelHeader* header_ = nullptr;
   std::optional<RingEnd> end_;
   device::Word first_block_count_ = 0;
-  Turn turn_;
+  StreamOwner stream_owner_;
   EventPool events_;
   // For the log: a helper that often comes too late makes the path slower than it is.
   void count_the_latest();
@@ -115,22 +115,22 @@ class Courier {
 };
 
 /// Runs the other ends for all peers of the node, on the process's proxy thread.
-class CourierService final : public Proxy::Client {
+class ProxyService final : public Proxy::Client {
  public:
   /// Where a window's bytes lie here. Errors: not_found for windows that were closed.
   using Resolve = std::function<Result<std::byte*>(std::uint32_t window, std::uint64_t offset, std::uint64_t bytes)>;
 
   /// Errors: those of Proxy::of_this_process.
-  static Result<std::unique_ptr<CourierService>> create(device::Executor& executor, comm::Group& group, int device,
-                                                        Resolve resolve);
-  ~CourierService() override;
+  static Result<std::unique_ptr<ProxyService>> create(device::Executor& executor, comm::Group& group, int device,
+                                                      Resolve resolve);
+  ~ProxyService() override;
 
  private:
   struct Incoming;
-  CourierService(device::Executor& executor, comm::Group& group, int device, Resolve resolve);
+  ProxyService(device::Executor& executor, comm::Group& group, int device, Resolve resolve);
   Found serve() override;
   void prepare_thread() override { executor_.prepare_thread(device_); }
-  Found serve(int peer, Errand errand);
+  Found serve(int peer, Direction direction);
   /// Begins to fetch the ring that a peer offers. Nothing here waits for that peer: it may be stopped, and other
   /// communicators are served by the same thread.
   Status begin_to_open(Incoming& incoming, int peer, std::uint64_t offered);
@@ -140,7 +140,7 @@ class CourierService final : public Proxy::Client {
   comm::Group& group_;
   const int device_;
   const Resolve resolve_;
-  std::map<std::pair<int, Errand>, std::unique_ptr<Incoming>> incoming_;
+  std::map<std::pair<int, Direction>, std::unique_ptr<Incoming>> incoming_;
   std::shared_ptr<Proxy> proxy_;
   std::uint64_t client_ = 0;  // of the proxy
 };

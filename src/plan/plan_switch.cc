@@ -1,4 +1,4 @@
-#include "plan/ballot.h"
+#include "plan/plan_switch.h"
 
 #include <algorithm>
 #include <bit>
@@ -10,7 +10,7 @@ namespace sennit::plan {
 // Words of a sample: the call's number in the upper half, its time as a float in the lower one, so that both come
 // together.
 
-std::optional<Change> Ballot::call(const std::function<bool()>& gave_up) {
+std::optional<Change> PlanSwitch::call(const std::function<bool()>& gave_up) {
   ++calls_;
   state(static_cast<std::size_t>(rank_)).calls.store(calls_);
   std::uint64_t change = leader().change.load();
@@ -29,7 +29,7 @@ std::optional<Change> Ballot::call(const std::function<bool()>& gave_up) {
   return std::exchange(pending_, std::nullopt);
 }
 
-bool Ballot::propose(const Change& change) {
+bool PlanSwitch::propose(const Change& change) {
   const std::uint64_t last = leader().change.load();
   const std::uint64_t from = leader().from.load();
   // A rank that has published the call from which the last applies may not have read it yet.
@@ -45,12 +45,12 @@ bool Ballot::propose(const Change& change) {
   return true;
 }
 
-void Ballot::sample(std::uint64_t call, double us) {
+void PlanSwitch::sample(std::uint64_t call, double us) {
   auto& samples = words_[static_cast<std::size_t>(rank_)].samples->latest;
   samples[place(call)].store(call << 32 | std::bit_cast<std::uint32_t>(static_cast<float>(us)));
 }
 
-std::optional<double> Ballot::fastest(std::uint64_t call) const {
+std::optional<double> PlanSwitch::fastest(std::uint64_t call) const {
   std::optional<double> least;
   for (const Words& each : words_) {
     const std::uint64_t found = each.samples->latest[place(call)].load();

@@ -1,4 +1,4 @@
-#include "path/basis.h"
+#include "path/plan_inputs.h"
 
 #include <fmt/format.h>
 
@@ -19,15 +19,15 @@ std::shared_ptr<const PutTable> tuned_puts(const machine::Machine& machine) {
   return nullptr;
 }
 
-Result<Basis> find_basis(const device::Executor& executor) {
+Result<PlanInputs> find_plan_inputs(const device::Executor& executor) {
   auto machine = node::find_machine(executor, std::nullopt);
   if (!machine) return machine.status();
   auto tuned = tuned_puts(*machine);
-  return Basis{std::move(*machine), std::move(tuned)};
+  return PlanInputs{std::move(*machine), std::move(tuned)};
 }
 
-Result<Mover::Options> mover_options(bool tuned, bool given) {
-  Mover::Options options;
+Result<TransferEngine::Options> transfer_options(bool tuned, bool given) {
+  TransferEngine::Options options;
   auto staging = parse_bytes(environment("SENNIT_STAGING"));
   if (!staging) return std::move(staging).status().in("SENNIT_STAGING");
   options.staging_bytes = staging_one_way(*staging);

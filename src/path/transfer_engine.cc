@@ -1,4 +1,4 @@
-#include "path/mover.h"
+#include "path/transfer_engine.h"
 
 #include <algorithm>
 
@@ -35,7 +35,7 @@ const char* const kNotInMachine = "the machine document does not know this devic
 /// Makes `lane` wait until what the carrier carries has arrived.
 Status join(const Carrier& carrier, device::Lane& lane) {
   if (carrier.kernel != nullptr) return carrier.kernel->join(lane);
-  if (carrier.courier != nullptr) return lane.wait(*carrier.arrived);
+  if (carrier.proxy_channel != nullptr) return lane.wait(*carrier.arrived);
   return carrier.engine != nullptr ? carrier.engine->join(lane) : Status();
 }
 
@@ -64,7 +64,7 @@ Status move_chunks(std::span<const Carrier> carriers) {
 }  // namespace
 
 /// What copy() follows for one (destination, source, bytes).
-struct Mover::Plan {
+struct TransferEngine::Plan {
   Split split;
   std::vector<std::vector<int>> stops;  // of each share, as device indices
   std::vector<std::string> names;       // of each share's route
@@ -73,7 +73,7 @@ struct Mover::Plan {
 
 /// State of one ordered pair of devices. Messages of a pair are enqueued one at a time: the lanes at both ends of a
 /// channel must see them in the same order.
-struct Mover::Pair {
+struct TransferEngine::Pair {
   explicit Pair(std::uint64_t limit) : budget{limit} {}
 
   std::mutex mutex;
@@ -97,7 +97,7 @@ struct Mover::Pair {
 };
 
 /// A message whose shares are being enqueued.
-struct Mover::Started {
+struct TransferEngine::Started {
   End dst, src;
   device::Lane& lane;
   SharedEvent fork;
@@ -105,33 +105,36 @@ struct Mover::Started {
   std::vector<Carrier> carriers;  // of each share
 };
 
-Mover::Mover(std::shared_ptr<device::Executor> executor, machine::Machine machine, Options options)
+TransferEngine::TransferEngine(std::shared_ptr<device::Executor> executor, machine::Machine machine, Options options)
     : executor_(std::move(executor)), machine_(std::move(machine)), options_(std::move(options)) {}
 
-Mover::~Mover() = default;
+TransferEngine::~TransferEngine() = default;
 
-Result<std::unique_ptr<Mover>> Mover::create(std::shared_ptr<device::Executor> executor, machine::Machine machine,
-                                             Options options) {
-  std::unique_ptr<Mover> mover(new Mover(std::move(executor), std::move(machine), std::move(options)));
-  auto ids = node::device_ids(*mover->executor_, mover->machine_);
+Result<std::unique_ptr<TransferEngine>> TransferEngine::create(std::shared_ptr<device::Executor> executor,
+                                                               machine::Machine machine, Options options) {
+  std::unique_ptr<TransferEngine> transfer_engine(
+      new TransferEngine(std::move(executor), std::move(machine), std::move(options)));
+  auto ids = node::device_ids(*transfer_engine->executor_, transfer_engine->machine_);
   if (!ids) return ids.status();
-  mover->ids_ = std::move(*ids);
-  for (const machine::Device& device : mover->machine_.devices) {
-    if (device.kind == machine::DeviceKind::host && mover->host_id_.empty()) mover->host_id_ = device.id;
-    if (device.kind == machine::DeviceKind::gpu && std::ranges::find(mover->ids_, device.id) == mover->ids_.end())
-      mover->absent_.push_back(device.id);
+  transfer_engine->ids_ = std::move(*ids);
+  for (const machine::Device& device : transfer_engine->machine_.devices) {
+    if (device.kind == machine::DeviceKind::host && transfer_engine->host_id_.empty())
+      transfer_engine->host_id_ = device.id;
+    if (device.kind == machine::DeviceKind::gpu &&
+        std::ranges::find(transfer_engine->ids_, device.id) == transfer_engine->ids_.end())
+      transfer_engine->absent_.push_back(device.id);
   }
-  if (auto status = check_forced(mover->machine_, mover->options_.forced); !status) return status;
-  return mover;
+  if (auto status = check_forced(transfer_engine->machine_, transfer_engine->options_.forced); !status) return status;
+  return transfer_engine;
 }
 
-std::string Mover::id_of(int device) const {
+std::string TransferEngine::id_of(int device) const {
   if (device == kHost) return host_id_;
   return device >= 0 && device < static_cast<int>(ids_.size()) ? ids_[static_cast<std::size_t>(device)]
                                                                : std::string();
 }
 
-void Mover::force(std::vector<std::pair<std::string, double>> shares) {
+void TransferEngine::force(std::vector<std::pair<std::string, double>> shares) {
   const std::lock_guard lock(mutex_);
   options_.forced = std::move(shares);
   for (auto& row : least_split_)
@@ -139,7 +142,8 @@ void Mover::force(std::vector<std::pair<std::string, double>> shares) {
   plans_.clear();
 }
 
-Result<Split> Mover::split_of(int dst_device, int src_device, std::uint64_t bytes, Circumstances circumstances) {
+Result<Split> TransferEngine::split_of(int dst_device, int src_device, std::uint64_t bytes,
+                                       Circumstances circumstances) {
   const std::string from = id_of(src_device);
   const std::string to = id_of(dst_device);
   if (from.empty() || to.empty())
@@ -157,8 +161,8 @@ Result<Split> Mover::split_of(int dst_device, int src_device, std::uint64_t byte
   return split(machine_, from, to, bytes, options);
 }
 
-std::shared_ptr<const Mover::Plan> Mover::plan(int dst_device, int src_device, std::uint64_t bytes,
-                                               Circumstances circumstances) {
+std::shared_ptr<const TransferEngine::Plan> TransferEngine::plan(int dst_device, int src_device, std::uint64_t bytes,
+                                                                 Circumstances circumstances) {
   const std::tuple key(dst_device, src_device, bytes, circumstances.both_ways, circumstances.engines_only);
   {
     const std::lock_guard lock(mutex_);
@@ -188,19 +192,19 @@ std::shared_ptr<const Mover::Plan> Mover::plan(int dst_device, int src_device, s
   return plans_.emplace(key, std::move(made)).first->second;
 }
 
-bool Mover::several_paths() {
+bool TransferEngine::several_paths() {
   const std::lock_guard lock(mutex_);
   return !options_.single || !options_.forced.empty();
 }
 
-void Mover::enable_access(int dst_device, int src_device) {
+void TransferEngine::enable_access(int dst_device, int src_device) {
   if (dst_device == kHost || src_device == kHost || dst_device == src_device) return;
   const device::SetUp set_up(executor_.get());  // the first message may be one that is captured
   (void)executor_->reaches(src_device, dst_device);
   (void)executor_->reaches(dst_device, src_device);
 }
 
-std::uint64_t Mover::least_split(int dst_device, int src_device) {
+std::uint64_t TransferEngine::least_split(int dst_device, int src_device) {
   static_assert(kHost == -1);  // and comes first in the table
   if (dst_device < kHost || src_device < kHost || dst_device >= kMostDevices || src_device >= kMostDevices) return 0;
   const auto row = static_cast<std::size_t>(src_device - kHost),
@@ -216,24 +220,24 @@ std::uint64_t Mover::least_split(int dst_device, int src_device) {
   return kept = std::max<std::uint64_t>(least, 1);  // no message is smaller than that
 }
 
-void Mover::prepare(int dst_device, int src_device, std::uint64_t bytes) {
+void TransferEngine::prepare(int dst_device, int src_device, std::uint64_t bytes) {
   for (const bool both_ways : {false, true}) (void)plan(dst_device, src_device, bytes, {both_ways, false});
 }
 
-Mover::Pair& Mover::pair_of(int dst_device, int src_device) {
+TransferEngine::Pair& TransferEngine::pair_of(int dst_device, int src_device) {
   const std::lock_guard lock(mutex_);
   auto& pair = pairs_[{dst_device, src_device}];
   if (pair == nullptr) pair = std::make_unique<Pair>(options_.staging_bytes);
   return *pair;
 }
 
-Status Mover::copy_single(End dst, End src, std::uint64_t bytes, device::Lane& lane) {
+Status TransferEngine::copy_single(End dst, End src, std::uint64_t bytes, device::Lane& lane) {
   return lane.copy(dst.seen_from(lane.device()), src.seen_from(lane.device()), bytes);
 }
 
-Status Mover::copy(End dst, End src, std::uint64_t bytes, device::Lane& lane, bool both_ways) {
+Status TransferEngine::copy(End dst, End src, std::uint64_t bytes, device::Lane& lane, bool both_ways) {
   if (bytes == 0) return {};
-  if (dst.data == nullptr || src.data == nullptr) return copy_by_courier(dst, src, bytes, lane);
+  if (dst.data == nullptr || src.data == nullptr) return copy_by_proxy(dst, src, bytes, lane);
   // Splits are planned and measured for memory that engines and kernels reach by themselves.
   if (dst.pageable || src.pageable) return copy_single(dst, src, bytes, lane);
   const bool remote = dst.rank >= 0 || src.rank >= 0;
@@ -245,36 +249,36 @@ Status Mover::copy(End dst, End src, std::uint64_t bytes, device::Lane& lane, bo
   return copy_split(followed, dst, src, lane, both_ways, capture);
 }
 
-Status Mover::reached_by_kernels(const End& end) {
+Status TransferEngine::reached_by_kernels(const End& end) {
   if (executor_->kind() == device::Kind::host) return {};
   if (end.pageable)
     return Status(Code::unsupported, "this peer is reached by kernels alone, and they cannot read pageable memory",
                   {},
                   "Pin the memory (sennit_memory_allocate_pinned, cudaHostRegister), or enable sharing of GPU memory "
                   "between processes: see `sennit doctor`");
-  if (end.device == kHost || end.device == options_.courier_device ||
-      executor_->reaches(options_.courier_device, end.device))
+  if (end.device == kHost || end.device == options_.proxy_device ||
+      executor_->reaches(options_.proxy_device, end.device))
     return {};
   return Status(Code::unsupported,
-                fmt::format("device {} cannot reach memory of device {}", options_.courier_device, end.device), {},
+                fmt::format("device {} cannot reach memory of device {}", options_.proxy_device, end.device), {},
                 "Give the communicator the device that holds the memory");
 }
 
-Status Mover::copy_by_courier(End dst, End src, std::uint64_t bytes, device::Lane& lane) {
-  const Errand errand = dst.rank >= 0 ? Errand::put : Errand::get;
-  const End& there = errand == Errand::put ? dst : src;
-  const End& here = errand == Errand::put ? src : dst;
-  if (there.rank < 0 || !options_.courier)
+Status TransferEngine::copy_by_proxy(End dst, End src, std::uint64_t bytes, device::Lane& lane) {
+  const Direction direction = dst.rank >= 0 ? Direction::put : Direction::get;
+  const End& there = direction == Direction::put ? dst : src;
+  const End& here = direction == Direction::put ? src : dst;
+  if (there.rank < 0 || !options_.proxy_channel)
     return Status(Code::unsupported, "the destination cannot be reached from the source", {},
                   "`sennit doctor` tells which access is missing");
   if (auto status = reached_by_kernels(here); !status) return status;
   if (lane.capturing())
     return Status(Code::unsupported, "a message by way of the host alone cannot be captured into a graph", {},
                   "Enable sharing of GPU memory between the processes, or put outside of the capture");
-  auto courier = options_.courier(there.rank, errand, RingShape{});
-  if (!courier) return courier.status();
+  auto proxy_channel = options_.proxy_channel(there.rank, direction, RingShape{});
+  if (!proxy_channel) return proxy_channel.status();
   const device::SetUp set_up(executor_.get());  // as in copy_split()
-  Courier::Message message{there, here.at_owner, bytes, 0, ~std::uint64_t{0}, &lane, nullptr};
+  ProxyChannel::Message message{there, here.at_owner, bytes, 0, ~std::uint64_t{0}, &lane, nullptr};
   {
     Pair& pair = pair_of(dst.device, src.device);
     const std::lock_guard one_at_a_time(pair.mutex);
@@ -283,12 +287,12 @@ Status Mover::copy_by_courier(End dst, End src, std::uint64_t bytes, device::Lan
     message.fork = std::move(*fork);
   }
   if (auto status = lane.record(*message.fork); !status) return status;
-  auto arrived = (*courier)->send(message);
+  auto arrived = (*proxy_channel)->send(message);
   return arrived.ok() ? lane.wait(**arrived) : arrived.status();
 }
 
-Result<Carrier> Mover::carrier(ChannelSet& set, const Candidate& candidate, const Plan& plan, std::size_t planned,
-                               End dst, End src) {
+Result<Carrier> TransferEngine::carrier(ChannelSet& set, const Candidate& candidate, const Plan& plan,
+                                        std::size_t planned, End dst, End src) {
   // Lanes of the other process's device need that memory mapped for it; by way of the host alone the peer itself can
   // move what they would, by kernels.
   const auto& stops = plan.stops[planned];
@@ -300,19 +304,19 @@ Result<Carrier> Mover::carrier(ChannelSet& set, const Candidate& candidate, cons
     if (!in_reach) return Status(Code::unsupported, "the peer's device is not visible to this process");
     return set.carrier(*executor_, candidate, plan.names[planned], stops);
   }
-  if (!options_.courier) return Status(Code::unsupported, "no way to ask the peer");
+  if (!options_.proxy_channel) return Status(Code::unsupported, "no way to ask the peer");
   if (auto status = reached_by_kernels(dst.rank >= 0 ? src : dst); !status) return status;
   RingShape shape;
   shape.blocks = std::max(candidate.blocks > 0 ? static_cast<unsigned>(candidate.blocks) : 0, shape.blocks);
-  auto courier =
-      dst.rank >= 0 ? options_.courier(dst.rank, Errand::put, shape) : options_.courier(src.rank, Errand::get, shape);
-  if (!courier) return courier.status();
+  auto proxy_channel = dst.rank >= 0 ? options_.proxy_channel(dst.rank, Direction::put, shape)
+                                     : options_.proxy_channel(src.rank, Direction::get, shape);
+  if (!proxy_channel) return proxy_channel.status();
   Carrier carrier;
-  carrier.courier = *courier;
+  carrier.proxy_channel = *proxy_channel;
   return carrier;
 }
 
-void Mover::learn(Pair& pair) {
+void TransferEngine::learn(Pair& pair) {
   if (pair.sampled == nullptr) return;
   const auto times = pair.sampled->read();
   if (!times) return;
@@ -323,7 +327,8 @@ void Mover::learn(Pair& pair) {
     (void)pair.sampled_feedback->observe(pair.sampled_plan->split, pair.sampled_split, *times);
 }
 
-FinishSampler* Mover::sampler(Pair& pair, const ShareFeedback& feedback, const Split& split, device::Lane& lane) {
+FinishSampler* TransferEngine::sampler(Pair& pair, const ShareFeedback& feedback, const Split& split,
+                                       device::Lane& lane) {
   const std::uint64_t every = feedback.correcting() ? kSampleEveryWhileCorrecting : kSampleEvery;
   if (++pair.messages % every != 0 || pair.sampled != nullptr) return nullptr;
   if (split.shares.size() > kMostSampled) return nullptr;
@@ -336,8 +341,8 @@ FinishSampler* Mover::sampler(Pair& pair, const ShareFeedback& feedback, const S
   return kept.get();
 }
 
-Status Mover::copy_split(const std::shared_ptr<const Plan>& plan, End dst, End src, device::Lane& lane,
-                         bool both_ways, std::uint64_t capture) {
+Status TransferEngine::copy_split(const std::shared_ptr<const Plan>& plan, End dst, End src, device::Lane& lane,
+                                  bool both_ways, std::uint64_t capture) {
   Pair& pair = pair_of(dst.device, src.device);
   const std::lock_guard one_at_a_time(pair.mutex);
   if (plan->split.bytes >= pair.refused) {
@@ -438,20 +443,20 @@ Status Mover::copy_split(const std::shared_ptr<const Plan>& plan, End dst, End s
   return {};
 }
 
-Result<bool> Mover::begin(const Started& message, const Share& share, Carrier& carrier) {
+Result<bool> TransferEngine::begin(const Started& message, const Share& share, Carrier& carrier) {
   const End dst = message.dst + share.offset, src = message.src + share.offset;
-  if (carrier.courier != nullptr) {
+  if (carrier.proxy_channel != nullptr) {
     const bool put = dst.rank >= 0;
-    auto sent =
-        carrier.courier->try_send({put ? dst : src, (put ? src : dst).at_owner, share.bytes, share.candidate.blocks,
-                                   share.candidate.chunk_bytes, &message.lane, message.fork});
+    auto sent = carrier.proxy_channel->try_send({put ? dst : src, (put ? src : dst).at_owner, share.bytes,
+                                                 share.candidate.blocks, share.candidate.chunk_bytes, &message.lane,
+                                                 message.fork});
     if (!sent) return sent.status();
     carrier.arrived = std::move(*sent);
     return carrier.arrived != nullptr;
   }
   // A capture has channels of its own, and its events cannot be asked.
-  Turn& turn = carrier.kernel != nullptr ? carrier.kernel->turn() : carrier.engine->turn();
-  auto open = message.captured ? Result<bool>(true) : turn.open_to(message.lane);
+  StreamOwner& owner = carrier.kernel != nullptr ? carrier.kernel->stream_owner() : carrier.engine->stream_owner();
+  auto open = message.captured ? Result<bool>(true) : owner.open_to(message.lane);
   if (!open.ok() || !*open) return open;
   // What has started need not be waited for: spares every lane a semaphore. Nothing starts while it is captured.
   auto started = message.captured ? Result<bool>(false) : message.fork->done();
@@ -465,7 +470,7 @@ Result<bool> Mover::begin(const Started& message, const Share& share, Carrier& c
     status = carrier.engine->start(dst, src, share.bytes, chunk, fork);
   }
   if (!status) return status;
-  if (!message.captured) turn.take(message.lane, message.fork);
+  if (!message.captured) owner.take(message.lane, message.fork);
   return true;
 }
 

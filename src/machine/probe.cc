@@ -1,4 +1,4 @@
-#include "machine/look.h"
+#include "machine/probe.h"
 
 #include <new>
 #include <utility>
@@ -10,7 +10,7 @@
 
 namespace sennit::machine {
 
-void Look::end() {
+void Probe::end() {
   if (!thread_) return;
   auto thread = std::move(thread_);
   if (::getpid() == owner_)
@@ -19,11 +19,11 @@ void Look::end() {
     (void)thread.release();
 }
 
-void Look::begin() {
+void Probe::begin() {
   std::call_once(begun_, [this] {
     auto thread = std::make_unique<std::thread>();
     auto started = start_thread([this] {
-      ::pthread_setname_np(::pthread_self(), "sennit-look");
+      ::pthread_setname_np(::pthread_self(), "sennit-probe");
       try {
         const std::lock_guard lock(mutex_);
         look_at_gpus();
@@ -37,7 +37,7 @@ void Look::begin() {
   });
 }
 
-std::shared_ptr<const Readings> Look::readings() {
+std::shared_ptr<const Readings> Probe::readings() {
   const std::lock_guard lock(mutex_);
   if (found_ != nullptr) return found_;
   look_at_gpus();
@@ -47,7 +47,7 @@ std::shared_ptr<const Readings> Look::readings() {
   return readings;
 }
 
-void Look::look_at_gpus() {
+void Probe::look_at_gpus() {
   if (found_ == nullptr && !gpus_) gpus_ = read_gpus_();
 }
 

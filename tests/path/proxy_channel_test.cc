@@ -1,5 +1,5 @@
-// Both sides of a courier in one process: ranks are threads. Between processes: tests/capi and tests/process.
-#include "path/courier.h"
+// Both sides of a proxy channel in one process: ranks are threads. Between processes: tests/capi and tests/process.
+#include "path/proxy_channel.h"
 
 #include <gtest/gtest.h>
 
@@ -18,13 +18,13 @@ constexpr RingShape kErrandShape{2, 4, 1024};
 constexpr std::uint64_t kErrandBytes = 100'000;
 
 /// Rank 0 asks, rank 1 serves window 7: kErrandBytes of its device 1.
-struct Couriers : testing::Test {
+struct ProxyChannels : testing::Test {
   comm::Table table{2};
   std::array<std::unique_ptr<comm::Group>, 2> groups;
   std::array<std::shared_ptr<device::Executor>, 2> executors = {*device::open_host_executor(),
                                                                 *device::open_host_executor()};
   device::Memory here, there;
-  std::unique_ptr<CourierService> service;
+  std::unique_ptr<ProxyService> service;
   std::unique_ptr<device::Lane> lane;
   EventPool events;
 
@@ -44,20 +44,20 @@ struct Couriers : testing::Test {
     std::memset(there.data(), 0, kErrandBytes);
   }
   void serve() {
-    service = *CourierService::create(
+    service = *ProxyService::create(
         *executors[1], *groups[1], 1,
         [this](std::uint32_t window, std::uint64_t offset, std::uint64_t) -> Result<std::byte*> {
           if (window != 7) return Status(Code::not_found, "no such window");
           return there.data() + offset;
         });
   }
-  std::unique_ptr<Courier> courier(Errand errand) {
-    auto made = Courier::create(*executors[0], *groups[0], 0, 1, errand, kErrandShape);
+  std::unique_ptr<ProxyChannel> proxy_channel(Direction direction) {
+    auto made = ProxyChannel::create(*executors[0], *groups[0], 0, 1, direction, kErrandShape);
     EXPECT_TRUE(made.ok()) << made.status().text();
     return std::move(*made);
   }
   /// All of window 7 and `here`, from where `caller` stands; the peer's memory is not mapped.
-  Courier::Message message(device::Lane& caller) {
+  ProxyChannel::Message message(device::Lane& caller) {
     End end;
     end.rank = 1;
     end.window = 7;
@@ -67,9 +67,9 @@ struct Couriers : testing::Test {
     return {end, here.data(), kErrandBytes, 0, 1024, &caller, fork};
   }
   /// Until the service has opened its end.
-  SharedEvent send_soon(Courier& courier, device::Lane& caller) {
+  SharedEvent send_soon(ProxyChannel& proxy_channel, device::Lane& caller) {
     for (;;) {
-      auto sent = courier.try_send(message(caller));
+      auto sent = proxy_channel.try_send(message(caller));
       EXPECT_TRUE(sent.ok()) << sent.status().text();
       if (!sent.ok() || *sent != nullptr) return sent.ok() ? *sent : nullptr;
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -85,8 +85,8 @@ struct Couriers : testing::Test {
   }
 };
 
-TEST_F(Couriers, CarryPutsAndGetsOnceThePeerServes) {
-  const auto puts = courier(Errand::put), gets = courier(Errand::get);
+TEST_F(ProxyChannels, CarryPutsAndGetsOnceThePeerServes) {
+  const auto puts = proxy_channel(Direction::put), gets = proxy_channel(Direction::get);
   EXPECT_EQ(*puts->try_send(message(*lane)), nullptr) << "nobody serves yet";
   serve();
   for (int i = 0; i < 5; ++i) {
@@ -99,8 +99,8 @@ TEST_F(Couriers, CarryPutsAndGetsOnceThePeerServes) {
   }
 }
 
-TEST_F(Couriers, SendWaitsForThePeer) {
-  const auto puts = courier(Errand::put);
+TEST_F(ProxyChannels, SendWaitsForThePeer) {
+  const auto puts = proxy_channel(Direction::put);
   std::jthread later([this] {
     std::this_thread::sleep_for(std::chrono::milliseconds(30));
     serve();
@@ -111,9 +111,9 @@ TEST_F(Couriers, SendWaitsForThePeer) {
   EXPECT_TRUE(equal());
 }
 
-TEST_F(Couriers, AreClosedToAStreamBehindAnothersUnstartedMessage) {
+TEST_F(ProxyChannels, AreClosedToAStreamBehindAnothersUnstartedMessage) {
   serve();
-  const auto puts = courier(Errand::put);
+  const auto puts = proxy_channel(Direction::put);
   join(send_soon(*puts, *lane), *lane);
   const auto other = std::move(*executors[0]->lane(0));
   Gate gate(*executors[0]);
@@ -125,9 +125,9 @@ TEST_F(Couriers, AreClosedToAStreamBehindAnothersUnstartedMessage) {
   join(send_soon(*puts, *other), *other);
 }
 
-TEST_F(Couriers, AMessageToNoWindowEndsTheGroupNamingIt) {
+TEST_F(ProxyChannels, AMessageToNoWindowEndsTheGroupNamingIt) {
   serve();
-  const auto puts = courier(Errand::put);
+  const auto puts = proxy_channel(Direction::put);
   join(send_soon(*puts, *lane), *lane);
   auto lost = message(*lane);
   lost.there.window = 8;

@@ -1,4 +1,4 @@
-#include "path/bell.h"
+#include "path/doorbell.h"
 
 #include <gtest/gtest.h>
 
@@ -11,28 +11,28 @@ namespace {
 /// What Proxy does with one client, where a semaphore wakes.
 struct Side {
   comm::DoorbellSlot slot{};
-  Bell bell{slot};
+  Doorbell doorbell{slot};
   std::binary_semaphore woken{0};
   std::atomic<int> asked{0};
 
   void ask(int round) {
     asked = round;
-    if (bell.ring()) woken.release();
+    if (doorbell.ring()) woken.release();
   }
   void wait_for(int round) {
     for (;;) {
-      const std::uint64_t heard = bell.heard();
+      const std::uint64_t heard = doorbell.heard();
       if (asked.load() >= round) return;
-      if (bell.may_sleep(heard)) {
+      if (doorbell.may_sleep(heard)) {
         ASSERT_TRUE(woken.try_acquire_for(std::chrono::seconds(20))) << "slept through a ring";
       }
-      bell.wake();
+      doorbell.wake();
       (void)woken.try_acquire();
     }
   }
 };
 
-TEST(Bell, WakesItsOwnerEveryTime) {
+TEST(Doorbell, WakesItsOwnerEveryTime) {
   constexpr int kRounds = 5000;
   Side here, there;
   std::jthread other([&] {
@@ -47,15 +47,15 @@ TEST(Bell, WakesItsOwnerEveryTime) {
   }
 }
 
-TEST(Bell, KeepsItsOwnerAwakeAfterARingThatCameFirst) {
+TEST(Doorbell, KeepsItsOwnerAwakeAfterARingThatCameFirst) {
   comm::DoorbellSlot slot{};
-  Bell bell(slot);
-  const std::uint64_t heard = bell.heard();
-  EXPECT_FALSE(bell.ring()) << "its owner is awake";
-  EXPECT_FALSE(bell.may_sleep(heard));
-  bell.wake();
-  EXPECT_TRUE(bell.may_sleep(bell.heard()));
-  EXPECT_TRUE(bell.ring());
+  Doorbell doorbell(slot);
+  const std::uint64_t heard = doorbell.heard();
+  EXPECT_FALSE(doorbell.ring()) << "its owner is awake";
+  EXPECT_FALSE(doorbell.may_sleep(heard));
+  doorbell.wake();
+  EXPECT_TRUE(doorbell.may_sleep(doorbell.heard()));
+  EXPECT_TRUE(doorbell.ring());
 }
 
 }  // namespace

@@ -5,12 +5,12 @@
 
 #include "device/executor.h"
 #include "machine/machine.h"
-#include "path/mover.h"
+#include "path/transfer_engine.h"
 #include "path/tuned.h"
 
 namespace sennit::path {
 
-struct Basis {
+struct PlanInputs {
   machine::Machine machine;
   std::shared_ptr<const PutTable> tuned;  ///< null where puts were never tuned
 };
@@ -19,10 +19,10 @@ struct Basis {
 std::shared_ptr<const PutTable> tuned_puts(const machine::Machine& machine);
 /// Returns what SENNIT_MACHINE names, or this machine as measured before, else as discovered; with its table of puts.
 /// Errors: those of node::find_machine.
-Result<Basis> find_basis(const device::Executor& executor);
+Result<PlanInputs> find_plan_inputs(const device::Executor& executor);
 
 /// As the environment asks for. Several paths only where they measured faster here (`tuned`), or where somebody named
 /// the machine to plan from (`given`, SENNIT_MACHINE) or the shares. Errors: invalid_argument names the variable.
-Result<Mover::Options> mover_options(bool tuned, bool given);
+Result<TransferEngine::Options> transfer_options(bool tuned, bool given);
 
 }  // namespace sennit::path

@@ -16,14 +16,14 @@ namespace sennit::machine {
 /// Keeps what a look at the machine read: NVML and hwloc take tens of milliseconds or more, which every communicator
 /// of a program would wait for, and its GPUs are the same as long as a process runs. From any thread; one that comes
 /// while another looks waits for it.
-class Look {
+class Probe {
  public:
   /// `gpus`: what begin() has read ahead; not null. `rest`: everything else, in the thread that asks.
-  Look(std::function<NvmlReadings()> gpus, std::function<Readings()> rest)
+  Probe(std::function<NvmlReadings()> gpus, std::function<Readings()> rest)
       : read_gpus_(std::move(gpus)), read_rest_(std::move(rest)) {}
-  ~Look() { end(); }
-  Look(const Look&) = delete;
-  Look& operator=(const Look&) = delete;
+  ~Probe() { end(); }
+  Probe(const Probe&) = delete;
+  Probe& operator=(const Probe&) = delete;
 
   /// Begins to read GPUs on a thread of its own, the first time; nothing where no thread is to be had.
   void begin();

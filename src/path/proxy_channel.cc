@@ -1,4 +1,4 @@
-#include "path/courier.h"
+#include "path/proxy_channel.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -16,16 +16,16 @@
 #include "base/other_processes.h"
 #include "base/units.h"
 #include "comm/wait.h"
-#include "path/bell.h"
+#include "path/doorbell.h"
 
 namespace sennit::path {
 
 namespace {
 
 constexpr std::uint64_t kVersion = 3;
-std::atomic<std::uint64_t>& offer_word(const comm::Group& group, int asking, int peer, Errand errand) {
+std::atomic<std::uint64_t>& offer_word(const comm::Group& group, int asking, int peer, Direction direction) {
   auto& slot = group.slots(asking).host_paths[static_cast<std::size_t>(group.node_index(peer))];
-  return slot.rings[static_cast<std::size_t>(errand)];
+  return slot.rings[static_cast<std::size_t>(direction)];
 }
 
 Result<device::Memory> map_file(int fd, std::size_t bytes) {
@@ -39,10 +39,10 @@ Result<device::Memory> map_file(int fd, std::size_t bytes) {
 
 }  // namespace
 
-Result<std::unique_ptr<Courier>> Courier::create(device::Executor& executor, comm::Group& group, int device, int peer,
-                                                 Errand errand, RingShape shape) {
+Result<std::unique_ptr<ProxyChannel>> ProxyChannel::create(device::Executor& executor, comm::Group& group, int device,
+                                                           int peer, Direction direction, RingShape shape) {
   shape.blocks = std::min(shape.blocks, executor.concurrent_blocks(device));
-  std::unique_ptr<Courier> courier(new Courier(executor, group, peer, errand));
+  std::unique_ptr<ProxyChannel> proxy_channel(new ProxyChannel(executor, group, peer, direction));
   const std::size_t bytes = kRingOffset + shape.bytes();
   UniqueFd file(memfd_create("sennit-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file.valid() || ftruncate(file.get(), static_cast<off_t>(bytes)) != 0 ||
@@ -54,25 +54,25 @@ Result<std::unique_ptr<Courier>> Courier::create(device::Executor& executor, com
   if (!mapped) return mapped.status();
   auto pinned = executor.pin(mapped->data(), bytes);
   if (!pinned) return pinned.status();
-  courier->memory_ = std::move(*mapped);
-  courier->pinned_ = std::move(*pinned);
-  courier->header_ = new (courier->memory_.data()) CourierHeader{};
-  courier->header_->version = kVersion;
-  courier->header_->shape = shape;
-  courier->header_->errand = static_cast<std::uint32_t>(errand);
-  auto end = RingEnd::create(executor, device, lay_out(courier->memory_.data() + kRingOffset, shape), shape);
+  proxy_channel->memory_ = std::move(*mapped);
+  proxy_channel->pinned_ = std::move(*pinned);
+  proxy_channel->header_ = new (proxy_channel->memory_.data()) ProxyChannelHeader{};
+  proxy_channel->header_->version = kVersion;
+  proxy_channel->header_->shape = shape;
+  proxy_channel->header_->direction = static_cast<std::uint32_t>(direction);
+  auto end = RingEnd::create(executor, device, lay_out(proxy_channel->memory_.data() + kRingOffset, shape), shape);
   if (!end) return end.status();
-  courier->end_ = std::move(*end);
+  proxy_channel->end_ = std::move(*end);
 
   auto offered = group.offer(std::move(file));
   if (!offered) return offered.status();
-  courier->offered_ = *offered;
-  offer_word(group, group.rank(), peer, errand).store(*offered, std::memory_order_release);
+  proxy_channel->offered_ = *offered;
+  offer_word(group, group.rank(), peer, direction).store(*offered, std::memory_order_release);
   ring_bell(group, peer);
-  return courier;
+  return proxy_channel;
 }
 
-Courier::~Courier() {
+ProxyChannel::~ProxyChannel() {
   count_the_latest();
   if (without_help_ > 0)
     log(LogLevel::info, fmt::format("of {} messages by way of the host to or from rank {}, {} went without its help, "
@@ -81,40 +81,41 @@ Courier::~Courier() {
   if (offered_ != 0) group_.withdraw(offered_);
 }
 
-void Courier::count_the_latest() {
+void ProxyChannel::count_the_latest() {
   if (latest_ == 0 || !end_) return;
   const std::atomic_ref withdrawn(*end_->ring().withdrawn), stayed(*end_->ring().stayed);
   const bool helped = stayed.load(std::memory_order_relaxed) == latest_;
   without_help_ += withdrawn.load(std::memory_order_relaxed) == latest_ && !helped ? 1 : 0;
 }
 
-Status Courier::wait_until_ready() {
+Status ProxyChannel::wait_until_ready() {
   comm::Waiting what;
   what.operation = "open the host path";
   what.rank = group_.rank();
   what.peer = peer_;
   auto status = comm::wait_until([&] { return header_->ready.load(std::memory_order_acquire) != 0; }, &group_, what);
   if (!status) return status;
-  if (header_->ready.load(std::memory_order_acquire) == CourierHeader::kReady) return {};
+  if (header_->ready.load(std::memory_order_acquire) == ProxyChannelHeader::kReady) return {};
   return Status(Code::unsupported, fmt::format("rank {} could not open the host path", peer_), {},
                 "Its warning on stderr says why");
 }
 
-bool Courier::has_room() const {
+bool ProxyChannel::has_room() const {
   const std::uint32_t posted = header_->posted.load(std::memory_order_relaxed);
-  return posted - header_->taken.load(std::memory_order_acquire) < CourierHeader::kQueue;
+  return posted - header_->taken.load(std::memory_order_acquire) < ProxyChannelHeader::kQueue;
 }
 
-Result<SharedEvent> Courier::try_send(const Message& message) {
+Result<SharedEvent> ProxyChannel::try_send(const Message& message) {
   // Messages of several pairs of devices may go to one peer.
   const std::lock_guard lock(mutex_);
-  if (header_->ready.load(std::memory_order_acquire) != CourierHeader::kReady || !has_room()) return SharedEvent();
-  auto open = turn_.open_to(*message.lane);
+  if (header_->ready.load(std::memory_order_acquire) != ProxyChannelHeader::kReady || !has_room())
+    return SharedEvent();
+  auto open = stream_owner_.open_to(*message.lane);
   if (!open) return open.status();
   return *open ? enqueue(message) : Result<SharedEvent>(SharedEvent());
 }
 
-Result<SharedEvent> Courier::send(const Message& message) {
+Result<SharedEvent> ProxyChannel::send(const Message& message) {
   if (auto status = wait_until_ready(); !status) return status;
   comm::Waiting what;
   what.operation = "post a request for the host path";
@@ -130,7 +131,7 @@ Result<SharedEvent> Courier::send(const Message& message) {
   }
 }
 
-Result<SharedEvent> Courier::enqueue(const Message& message) {
+Result<SharedEvent> ProxyChannel::enqueue(const Message& message) {
   const auto use = fit(end_->shape(), message.blocks, message.chunk);
   std::byte* const beyond = message.there.seen_from(end_->lane().device());
   // 1. Whether the message can start now decides when the helper is launched. One that comes first may leave again:
@@ -139,7 +140,7 @@ Result<SharedEvent> Courier::enqueue(const Message& message) {
   auto started = message.fork->done();
   if (!started) return started.status();
   const std::uint32_t number = header_->posted.load(std::memory_order_relaxed);
-  Request& request = header_->queue[number % CourierHeader::kQueue];
+  Request& request = header_->queue[number % ProxyChannelHeader::kQueue];
   request.window = message.there.window;
   request.offset = message.there.offset;
   request.bytes = message.bytes;
@@ -156,11 +157,11 @@ Result<SharedEvent> Courier::enqueue(const Message& message) {
   // 2. This side's end.
   device::Event* const fork = *started ? nullptr : message.fork.get();
   const auto asks = end_->asks(beyond, message.bytes);
-  auto status = errand_ == Errand::put
+  auto status = direction_ == Direction::put
                     ? end_->send(message.local, message.bytes, use.blocks, use.chunk, asks, fork)
                     : end_->receive(message.local, message.bytes, use.blocks, use.chunk, asks, fork,
                                     /*announces=*/true);
-  turn_.take(*message.lane, message.fork);
+  stream_owner_.take(*message.lane, message.fork);
   if (!at_once) post(number);
   auto arrived = events_.next(executor_, end_->lane().device());
   if (status.ok()) status = arrived.ok() ? end_->lane().record(**arrived) : arrived.status();
@@ -170,44 +171,44 @@ Result<SharedEvent> Courier::enqueue(const Message& message) {
   return status;
 }
 
-void Courier::post(std::uint32_t number) {
+void ProxyChannel::post(std::uint32_t number) {
   tell_others();
   header_->posted.store(number + 1, std::memory_order_release);
   ring_bell(group_, peer_);
 }
 
-struct CourierService::Incoming {
+struct ProxyService::Incoming {
   std::uint64_t offered = 0;
   std::optional<std::uint64_t> fetching;  // the request for its file, until that is there
   device::Memory memory, pinned;
-  CourierHeader* header = nullptr;
+  ProxyChannelHeader* header = nullptr;
   Ring ring;
   RingShape shape;        // our copy: the peer's must not change under us
   device::Word done = 0;  // block 0's count once the latest message is moved
   std::optional<RingEnd> end;
 };
 
-CourierService::CourierService(device::Executor& executor, comm::Group& group, int device, Resolve resolve)
+ProxyService::ProxyService(device::Executor& executor, comm::Group& group, int device, Resolve resolve)
     : executor_(executor), group_(group), device_(device), resolve_(std::move(resolve)) {}
 
-Result<std::unique_ptr<CourierService>> CourierService::create(device::Executor& executor, comm::Group& group,
-                                                               int device, Resolve resolve) {
+Result<std::unique_ptr<ProxyService>> ProxyService::create(device::Executor& executor, comm::Group& group, int device,
+                                                           Resolve resolve) {
   auto proxy = Proxy::of_this_process();
   if (!proxy) return proxy.status();
-  std::unique_ptr<CourierService> made(new CourierService(executor, group, device, std::move(resolve)));
+  std::unique_ptr<ProxyService> made(new ProxyService(executor, group, device, std::move(resolve)));
   made->proxy_ = std::move(*proxy);
   group.on_nudge([proxy = made->proxy_.get()] { proxy->wake(); });
-  made->client_ = made->proxy_->add(*made, Bell(group.slots(group.rank()).doorbell));
+  made->client_ = made->proxy_->add(*made, Doorbell(group.slots(group.rank()).doorbell));
   return made;
 }
 
-CourierService::~CourierService() {
+ProxyService::~ProxyService() {
   if (proxy_ == nullptr) return;
   group_.on_nudge(nullptr);
   proxy_->remove(client_);
 }
 
-Status CourierService::begin_to_open(Incoming& incoming, int peer, std::uint64_t offered) {
+Status ProxyService::begin_to_open(Incoming& incoming, int peer, std::uint64_t offered) {
   incoming.offered = offered;
   auto request = group_.begin_fetch(peer, offered);
   if (!request) return request.status();
@@ -215,7 +216,7 @@ Status CourierService::begin_to_open(Incoming& incoming, int peer, std::uint64_t
   return {};
 }
 
-Status CourierService::open(Incoming& incoming, int peer, const Result<UniqueFd>& file) {
+Status ProxyService::open(Incoming& incoming, int peer, const Result<UniqueFd>& file) {
   if (!file) return file.status();
   struct stat size {};
   if (fstat(file->get(), &size) != 0 || size.st_size < static_cast<off_t>(kRingOffset))
@@ -224,7 +225,7 @@ Status CourierService::open(Incoming& incoming, int peer, const Result<UniqueFd>
   auto mapped = map_file(file->get(), bytes);
   if (!mapped) return mapped.status();
   incoming.memory = std::move(*mapped);
-  incoming.header = reinterpret_cast<CourierHeader*>(incoming.memory.data());
+  incoming.header = reinterpret_cast<ProxyChannelHeader*>(incoming.memory.data());
   incoming.shape = incoming.header->shape;
   const bool sane = incoming.header->version == kVersion && incoming.shape.blocks >= 1 &&
                     incoming.shape.blocks <= 1024 && incoming.shape.slots_per_block >= 1 &&
@@ -243,11 +244,11 @@ Status CourierService::open(Incoming& incoming, int peer, const Result<UniqueFd>
   return {};
 }
 
-CourierService::Found CourierService::serve(int peer, Errand errand) {
-  const std::uint64_t offered = offer_word(group_, peer, group_.rank(), errand).load(std::memory_order_acquire);
+ProxyService::Found ProxyService::serve(int peer, Direction direction) {
+  const std::uint64_t offered = offer_word(group_, peer, group_.rank(), direction).load(std::memory_order_acquire);
   if (offered == 0) return Found::nothing;
   heard_others();
-  auto& incoming = incoming_[{peer, errand}];
+  auto& incoming = incoming_[{peer, direction}];
   bool is_new = false;
   Status opened;
   if (incoming == nullptr || incoming->offered != offered) {
@@ -269,12 +270,12 @@ CourierService::Found CourierService::serve(int peer, Errand errand) {
                       "or wait in vain: {}",
                       peer, opened.text()));
     if (incoming->header != nullptr)
-      incoming->header->ready.store(opened.ok() ? CourierHeader::kReady : CourierHeader::kFailed,
+      incoming->header->ready.store(opened.ok() ? ProxyChannelHeader::kReady : ProxyChannelHeader::kFailed,
                                     std::memory_order_release);
     return Found::work;
   }
   if (!incoming->end) return Found::nothing;
-  CourierHeader& header = *incoming->header;
+  ProxyChannelHeader& header = *incoming->header;
   const std::uint32_t taken = header.taken.load(std::memory_order_relaxed);
   if (taken == header.posted.load(std::memory_order_acquire)) {
     // While a message is under way the next one may be near.
@@ -283,9 +284,9 @@ CourierService::Found CourierService::serve(int peer, Errand errand) {
     return moving && !group_.failed() ? Found::pending : Found::nothing;
   }
   heard_others();
-  const Request request = header.queue[taken % CourierHeader::kQueue];
+  const Request request = header.queue[taken % ProxyChannelHeader::kQueue];
   if (request.immediate == 0) {
-    const std::atomic_ref begun(errand == Errand::put ? *incoming->ring.produced : *incoming->ring.begun);
+    const std::atomic_ref begun(direction == Direction::put ? *incoming->ring.produced : *incoming->ring.begun);
     if (!device::reached(begun.load(std::memory_order_acquire), request.begun)) return Found::pending;
   }
   auto target = resolve_(request.window, request.offset, request.bytes);
@@ -299,7 +300,7 @@ CourierService::Found CourierService::serve(int peer, Errand errand) {
   if (!fits) launched = Status(Code::corrupt, "a request for the host path makes no sense");
   if (launched.ok()) {
     const auto helps = incoming->end->helps(/*started=*/request.immediate == 0);
-    launched = errand == Errand::put
+    launched = direction == Direction::put
                    ? incoming->end->receive(*target, request.bytes, request.blocks, request.chunk, helps, nullptr)
                    : incoming->end->send(*target, request.bytes, request.blocks, request.chunk, helps, nullptr);
     incoming->done = request.begun - 1 + chunk_count(request.bytes, request.chunk, 0, request.blocks);
@@ -311,12 +312,13 @@ CourierService::Found CourierService::serve(int peer, Errand errand) {
   return Found::work;
 }
 
-CourierService::Found CourierService::serve() {
+ProxyService::Found ProxyService::serve() {
   auto found = Found::nothing;
   try {
     for (const int peer : group_.node_ranks())
       if (peer != group_.rank())
-        for (const Errand errand : {Errand::put, Errand::get}) found = std::max(found, serve(peer, errand));
+        for (const Direction direction : {Direction::put, Direction::get})
+          found = std::max(found, serve(peer, direction));
   } catch (const std::bad_alloc&) {  // ends this communicator, not the others that the thread serves
     group_.abort(Status(Code::out_of_memory, "no host memory", "serve a host path"));
   }

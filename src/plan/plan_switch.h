@@ -32,15 +32,15 @@ struct Change {
   bool operator==(const Change&) const = default;
 };
 
-class Ballot {
+class PlanSwitch {
  public:
   /// What a rank publishes: all zero at first.
   struct Words {
-    comm::BallotSlot* state = nullptr;
+    comm::PlanSwitchSlot* state = nullptr;
     comm::SamplesSlot* samples = nullptr;  ///< see sample()
   };
   /// `words` of each rank, by rank. Rank 0 leads.
-  Ballot(std::vector<Words> words, int rank) : words_(std::move(words)), rank_(rank) {}
+  PlanSwitch(std::vector<Words> words, int rank) : words_(std::move(words)), rank_(rank) {}
 
   /// Before each call: the change that applies from this call on, if one does. `gave_up`: asked while rank 0 is slow
   /// to say from which call a change applies; true ends the wait.
@@ -61,8 +61,8 @@ class Ballot {
   std::optional<double> fastest(std::uint64_t call) const;
 
  private:
-  comm::BallotSlot& state(std::size_t rank) const { return *words_[rank].state; }
-  comm::BallotSlot& leader() const { return state(0); }
+  comm::PlanSwitchSlot& state(std::size_t rank) const { return *words_[rank].state; }
+  comm::PlanSwitchSlot& leader() const { return state(0); }
 
   static std::size_t place(std::uint64_t call) { return call / kSamplePeriod % kSamples; }
 

@@ -9,7 +9,7 @@ namespace sennit::coll {
 
 /// By rank, this one too. Known where the buffers lie in symmetric windows: see windows.h. Plain data, passed to
 /// kernels.
-struct Reach {
+struct PeerPointers {
   std::byte* input[kMostRanks] = {};
   std::byte* output[kMostRanks] = {};
 };

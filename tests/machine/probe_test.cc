@@ -1,4 +1,4 @@
-#include "machine/look.h"
+#include "machine/probe.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,31 +24,31 @@ Readings of_host(std::string host) {
   return readings;
 }
 
-TEST(Look, IsTakenOnce) {
+TEST(Probe, IsTakenOnce) {
   int looks = 0, rests = 0;
-  Look look([&] { return named(std::to_string(++looks)); }, [&] { return of_host(std::to_string(++rests)); });
+  Probe probe([&] { return named(std::to_string(++looks)); }, [&] { return of_host(std::to_string(++rests)); });
   for (int i = 0; i < 2; ++i) {
-    const auto readings = look.readings();
+    const auto readings = probe.readings();
     EXPECT_EQ(readings->nvml.gpus.at(0).name, "1");
     EXPECT_EQ(readings->sysfs.host, "1");
   }
-  look.begin();
-  EXPECT_EQ(look.readings()->nvml.gpus.at(0).name, "1");
+  probe.begin();
+  EXPECT_EQ(probe.readings()->nvml.gpus.at(0).name, "1");
 }
 
-TEST(Look, WithoutGpusIsTakenAgain) {
+TEST(Probe, WithoutGpusIsTakenAgain) {
   bool asleep = true;
-  Look look([&] { return asleep ? NvmlReadings() : named("awake"); }, [] { return of_host("here"); });
-  EXPECT_TRUE(look.readings()->nvml.gpus.empty());
+  Probe probe([&] { return asleep ? NvmlReadings() : named("awake"); }, [] { return of_host("here"); });
+  EXPECT_TRUE(probe.readings()->nvml.gpus.empty());
   asleep = false;
-  EXPECT_EQ(look.readings()->nvml.gpus.at(0).name, "awake");
+  EXPECT_EQ(probe.readings()->nvml.gpus.at(0).name, "awake");
 }
 
-TEST(Look, AheadIsWaitedFor) {
+TEST(Probe, AheadIsWaitedFor) {
   std::atomic<bool> has_begun{false}, may_end{false};
   std::atomic<int> looks{0};
   std::thread::id reader;
-  Look look(
+  Probe probe(
       [&] {
         reader = std::this_thread::get_id();
         has_begun = true;
@@ -57,58 +57,58 @@ TEST(Look, AheadIsWaitedFor) {
         return named(std::to_string(++looks));
       },
       [] { return of_host("here"); });
-  look.begin();
-  look.begin();
+  probe.begin();
+  probe.begin();
   has_begun.wait(false);
   std::thread other([&] {
     may_end = true;
     may_end.notify_all();
   });
-  EXPECT_EQ(look.readings()->nvml.gpus.at(0).name, "1");
+  EXPECT_EQ(probe.readings()->nvml.gpus.at(0).name, "1");
   other.join();
   EXPECT_EQ(looks, 1);
   EXPECT_NE(reader, std::this_thread::get_id());
 }
 
-TEST(Look, AheadIsOverBeforeItsEnd) {
+TEST(Probe, AheadIsOverBeforeItsEnd) {
   std::atomic<bool> is_over{false};
   {
-    Look look(
+    Probe probe(
         [&] {
           std::this_thread::sleep_for(std::chrono::milliseconds(20));
           is_over = true;
           return named("late");
         },
         [] { return of_host("here"); });
-    look.begin();
+    probe.begin();
   }
   EXPECT_TRUE(is_over);
 }
 
-TEST(Look, AnswersBehindItsEnd) {
+TEST(Probe, AnswersBehindItsEnd) {
   std::atomic<int> looks{0};
-  Look look([&] { return named(std::to_string(++looks)); }, [] { return of_host("here"); });
-  look.begin();
-  look.end();
+  Probe probe([&] { return named(std::to_string(++looks)); }, [] { return of_host("here"); });
+  probe.begin();
+  probe.end();
   EXPECT_EQ(looks, 1);
-  look.end();
-  EXPECT_EQ(look.readings()->nvml.gpus.at(0).name, "1");
-  look.begin();
+  probe.end();
+  EXPECT_EQ(probe.readings()->nvml.gpus.at(0).name, "1");
+  probe.begin();
   EXPECT_EQ(looks, 1);
 }
 
-TEST(Look, AheadIsNotWaitedForInAForkedChild) {
+TEST(Probe, AheadIsNotWaitedForInAForkedChild) {
   std::atomic<bool> may_end{false};
-  auto look = std::make_unique<Look>(
+  auto probe = std::make_unique<Probe>(
       [&] {
         may_end.wait(false);
         return named("parent's");
       },
       [] { return of_host("here"); });
-  look->begin();
+  probe->begin();
   const pid_t child = fork();
   if (child == 0) {
-    look.reset();  // hangs where it waits for a thread that is not here
+    probe.reset();  // hangs where it waits for a thread that is not here
     _exit(0);
   }
   int status = -1;

@@ -1,13 +1,13 @@
-#include "coll/case.h"
+#include "coll/call_key.h"
 
 #include <gtest/gtest.h>
 
 namespace sennit::coll {
 namespace {
 
-TEST(Case, KnowsWhichReductionsKernelsHaveALoopFor) {
+TEST(CallKey, KnowsWhichReductionsKernelsHaveALoopFor) {
   const auto arithmetic = [](Operation operation, device::Type type, device::Operator op) {
-    return case_of(operation, {type, op}, 8).arithmetic;
+    return call_key_of(operation, {type, op}, 8).arithmetic;
   };
   EXPECT_EQ(arithmetic(Operation::allreduce, device::Type::float32, device::Operator::sum), Arithmetic::fast);
   EXPECT_EQ(arithmetic(Operation::reduce, device::Type::bfloat16, device::Operator::sum), Arithmetic::fast);
@@ -23,7 +23,7 @@ TEST(Case, KnowsWhichReductionsKernelsHaveALoopFor) {
   EXPECT_EQ(arithmetic(Operation::allgather, device::Type::float64, device::Operator::max), Arithmetic::none);
 }
 
-TEST(Case, NamesAreReadBack) {
+TEST(CallKey, NamesAreReadBack) {
   for (const Arithmetic each : {Arithmetic::none, Arithmetic::fast, Arithmetic::general})
     EXPECT_EQ(*parse_arithmetic(name(each)), each);
   const auto wrong = parse_arithmetic("quick");

@@ -10,7 +10,7 @@
 
 namespace sennit::path {
 
-class Turn {
+class StreamOwner {
  public:
   /// Never waits. Errors: those of the event.
   Result<bool> open_to(device::Lane& lane) const;

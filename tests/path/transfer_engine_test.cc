@@ -1,5 +1,5 @@
 // Whole messages over forced splits, on the host executor: what users get, byte for byte.
-#include "path/mover.h"
+#include "path/transfer_engine.h"
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ class MoverTest : public testing::Test {
   void SetUp() override {
     executor = *device::open_host_executor();
     executor->set_timeout(std::chrono::seconds(20));
-    mover = std::move(*Mover::create(executor, machine(), {}));
+    transfer_engine = std::move(*TransferEngine::create(executor, machine(), {}));
   }
 
   /// Four GPUs, called what the host executor calls its devices.
@@ -30,7 +30,7 @@ class MoverTest : public testing::Test {
 
   /// As carry(), over exactly this many routes.
   void carry_over(std::size_t routes, int from, int to, std::uint64_t bytes, std::uint64_t skew = 0) {
-    auto split = mover->split_of(to, from, bytes);
+    auto split = transfer_engine->split_of(to, from, bytes);
     ASSERT_TRUE(split.ok()) << split.status().text();
     ASSERT_EQ(split->shares.size(), routes);
     carry(from, to, bytes, skew);
@@ -43,8 +43,9 @@ class MoverTest : public testing::Test {
     for (std::uint64_t i = 0; i < bytes + 64; ++i) src.data()[i] = std::byte((i * 11 + i / 1013) & 0xFF);
     std::memset(dst.data(), 0xEE, bytes + 64);
     auto lane = std::move(*executor->lane(std::max(from, 0)));
-    ASSERT_TRUE(
-        mover->copy(End::local(dst.data() + skew, to), End::local(src.data() + skew / 2, from), bytes, *lane).ok());
+    ASSERT_TRUE(transfer_engine
+                    ->copy(End::local(dst.data() + skew, to), End::local(src.data() + skew / 2, from), bytes, *lane)
+                    .ok());
     ASSERT_TRUE(lane->synchronize().ok());
     EXPECT_EQ(std::memcmp(dst.data() + skew, src.data() + skew / 2, bytes), 0);
     for (std::uint64_t i = 0; i < skew; ++i) EXPECT_EQ(dst.data()[i], std::byte(0xEE)) << "byte before the message";
@@ -53,29 +54,29 @@ class MoverTest : public testing::Test {
   }
 
   std::shared_ptr<device::Executor> executor;
-  std::unique_ptr<Mover> mover;
+  std::unique_ptr<TransferEngine> transfer_engine;
 };
 
 TEST_F(MoverTest, AsksThePeerToMoveWhatItsDevicesEnginesCannotReach) {
   int asked = 0;
-  Mover::Options options;
-  options.courier = [&](int peer, Errand errand, RingShape) -> Result<Courier*> {
+  TransferEngine::Options options;
+  options.proxy_channel = [&](int peer, Direction direction, RingShape) -> Result<ProxyChannel*> {
     EXPECT_EQ(peer, 1);
-    EXPECT_EQ(errand, Errand::put);
+    EXPECT_EQ(direction, Direction::put);
     ++asked;
     return Status(Code::unsupported, "a test has no peer");
   };
-  mover = std::move(*Mover::create(executor, machine(), std::move(options)));
+  transfer_engine = std::move(*TransferEngine::create(executor, machine(), std::move(options)));
   constexpr std::uint64_t kBytes = 64 << 20;
   auto src = std::move(*executor->allocate(0, kBytes)), dst = std::move(*executor->allocate(1, kBytes));
   std::memset(src.data(), 7, kBytes);
   auto lane = std::move(*executor->lane(0));
   End there{.data = dst.data(), .device = 1, .rank = 1};
   for (const bool mapped : {true, false}) {
-    mover->force({{"direct", 0.9}, {"host0 (engine)", 0.1}});
+    transfer_engine->force({{"direct", 0.9}, {"host0 (engine)", 0.1}});
     there.at_owner = mapped ? dst.data() : nullptr;
     std::memset(dst.data(), 0, kBytes);
-    ASSERT_TRUE(mover->copy(there, End::local(src.data(), 0), kBytes, *lane).ok());
+    ASSERT_TRUE(transfer_engine->copy(there, End::local(src.data(), 0), kBytes, *lane).ok());
     ASSERT_TRUE(lane->synchronize().ok());
     EXPECT_EQ(std::memcmp(dst.data(), src.data(), kBytes), 0) << "what has no other way goes direct";
     EXPECT_EQ(asked, mapped ? 0 : 1);
@@ -83,72 +84,74 @@ TEST_F(MoverTest, AsksThePeerToMoveWhatItsDevicesEnginesCannotReach) {
 }
 
 TEST_F(MoverTest, NamesDevicesByTheMachine) {
-  EXPECT_EQ(mover->id_of(2), "gpu2");
-  EXPECT_EQ(mover->id_of(kHost), "host0");
-  EXPECT_EQ(mover->id_of(77), "");
+  EXPECT_EQ(transfer_engine->id_of(2), "gpu2");
+  EXPECT_EQ(transfer_engine->id_of(kHost), "host0");
+  EXPECT_EQ(transfer_engine->id_of(77), "");
 }
 
 TEST_F(MoverTest, CarriesOverDirectAndHostByKernels) {
-  mover->force({{"direct", 0.7}, {"host0 (sm)", 0.3}});
+  transfer_engine->force({{"direct", 0.7}, {"host0 (sm)", 0.3}});
   for (const std::uint64_t bytes : {4097ull, 1ull << 20, (3ull << 20) + 5}) carry(0, 1, bytes);
   carry_over(2, 0, 1, 3 << 20);
   carry_over(2, 2, 3, 1 << 20, 14);
 }
 
 TEST_F(MoverTest, CarriesOverDirectAndHostByEngines) {
-  mover->force({{"direct", 0.6}, {"host0 (engine)", 0.4}});
+  transfer_engine->force({{"direct", 0.6}, {"host0 (engine)", 0.4}});
   carry_over(2, 0, 1, (6 << 20) + 3);
   carry(0, 1, 8192, 6);
 }
 
 TEST_F(MoverTest, CarriesOverRelays) {
-  mover->force({{"direct", 0.5}, {"gpu2 (engine)", 0.25}, {"gpu3 (engine)", 0.25}});
+  transfer_engine->force({{"direct", 0.5}, {"gpu2 (engine)", 0.25}, {"gpu3 (engine)", 0.25}});
   carry_over(3, 0, 1, 9 << 20);
 }
 
 TEST_F(MoverTest, CarriesFromAndToTheHostOverAllLinks) {
-  mover->force({{"direct", 0.25}, {"gpu1 (engine)", 0.25}, {"gpu2 (engine)", 0.25}, {"gpu3 (engine)", 0.25}});
+  transfer_engine->force(
+      {{"direct", 0.25}, {"gpu1 (engine)", 0.25}, {"gpu2 (engine)", 0.25}, {"gpu3 (engine)", 0.25}});
   carry_over(4, kHost, 0, (16 << 20) + 9);
   carry_over(4, 0, kHost, 16 << 20);
 }
 
 TEST_F(MoverTest, RefusesWhatCannotBeMeant) {
-  Mover::Options options;
+  TransferEngine::Options options;
   options.forced = {{"nonsense", 1.0}};
-  EXPECT_EQ(Mover::create(executor, machine(), options).status().code(), Code::not_found);
+  EXPECT_EQ(TransferEngine::create(executor, machine(), options).status().code(), Code::not_found);
   machine::Machine elsewhere = machine();
   for (machine::Device& device : elsewhere.devices) device.uuid = "GPU-of-another-machine-" + device.id;
-  const Status status = Mover::create(executor, elsewhere, {}).status();
+  const Status status = TransferEngine::create(executor, elsewhere, {}).status();
   EXPECT_EQ(status.code(), Code::invalid_argument);
   EXPECT_NE(status.text().find("SENNIT_MACHINE"), std::string::npos) << status.text();
 }
 
 TEST_F(MoverTest, KeepsToTheOneRouteAskedFor) {
-  mover->force({{"host0 (sm)", 1.0}});
+  transfer_engine->force({{"host0 (sm)", 1.0}});
   carry_over(1, 0, 1, 1 << 20);
-  auto split = mover->split_of(1, 0, 1 << 20);
+  auto split = transfer_engine->split_of(1, 0, 1 << 20);
   ASSERT_TRUE(split.ok());
   EXPECT_EQ(split->shares[0].candidate.route.name(), "host0 (sm)");
-  Mover::Options options;
+  TransferEngine::Options options;
   options.forced = {{"host0 (sm)", 1.0}};
   options.staging_bytes = 0;  // the staged route cannot be set up: the direct path stays
-  mover = std::move(*Mover::create(executor, machine(), options));
+  transfer_engine = std::move(*TransferEngine::create(executor, machine(), options));
   carry(0, 1, 1 << 20);
 }
 
 TEST_F(MoverTest, StreamsDoNotWaitForEachOther) {
   constexpr std::uint64_t kBytes = 3 << 20;
   for (const char* route : {"host0 (sm)", "host0 (engine)", "gpu2 (engine)"}) {
-    mover->force({{"direct", 0.5}, {route, 0.5}});
+    transfer_engine->force({{"direct", 0.5}, {route, 0.5}});
     auto src = std::move(*executor->allocate(0, kBytes)), dst = std::move(*executor->allocate(1, 2 * kBytes));
     std::memset(src.data(), 7, kBytes);
     std::memset(dst.data(), 0, 2 * kBytes);
     auto held = std::move(*executor->lane(0)), free = std::move(*executor->lane(0));
     Gate gate(*executor);
     ASSERT_TRUE(gate.shut(*held).ok());
-    ASSERT_TRUE(mover->copy(End::local(dst.data(), 1), End::local(src.data(), 0), kBytes, *held).ok());
+    ASSERT_TRUE(transfer_engine->copy(End::local(dst.data(), 1), End::local(src.data(), 0), kBytes, *held).ok());
     // Whoever opens the gate may well be waiting for this one.
-    ASSERT_TRUE(mover->copy(End::local(dst.data() + kBytes, 1), End::local(src.data(), 0), kBytes, *free).ok());
+    ASSERT_TRUE(
+        transfer_engine->copy(End::local(dst.data() + kBytes, 1), End::local(src.data(), 0), kBytes, *free).ok());
     ASSERT_TRUE(free->synchronize().ok()) << route;
     EXPECT_EQ(std::memcmp(dst.data() + kBytes, src.data(), kBytes), 0) << route;
     EXPECT_EQ(dst.data()[kBytes - 1], std::byte(0)) << route;
@@ -161,14 +164,15 @@ TEST_F(MoverTest, StreamsDoNotWaitForEachOther) {
 TEST_F(MoverTest, ALargerMessageDoesNotWaitForTheChannelOfAnother) {
   constexpr std::uint64_t kSmall = 1 << 20, kLarge = 24 << 20;
   for (const char* route : {"host0 (sm)", "host0 (engine)"}) {
-    mover->force({{"direct", 0.5}, {route, 0.5}});
+    transfer_engine->force({{"direct", 0.5}, {route, 0.5}});
     auto src = std::move(*executor->allocate(0, kLarge)), dst = std::move(*executor->allocate(1, kLarge + kSmall));
     std::memset(src.data(), 5, kLarge);
     auto held = std::move(*executor->lane(0)), free = std::move(*executor->lane(0));
     Gate gate(*executor);
     ASSERT_TRUE(gate.shut(*held).ok());
-    ASSERT_TRUE(mover->copy(End::local(dst.data() + kLarge, 1), End::local(src.data(), 0), kSmall, *held).ok());
-    ASSERT_TRUE(mover->copy(End::local(dst.data(), 1), End::local(src.data(), 0), kLarge, *free).ok());
+    ASSERT_TRUE(
+        transfer_engine->copy(End::local(dst.data() + kLarge, 1), End::local(src.data(), 0), kSmall, *held).ok());
+    ASSERT_TRUE(transfer_engine->copy(End::local(dst.data(), 1), End::local(src.data(), 0), kLarge, *free).ok());
     ASSERT_TRUE(free->synchronize().ok()) << route;
     EXPECT_EQ(std::memcmp(dst.data(), src.data(), kLarge), 0) << route;
     gate.open();
@@ -177,13 +181,13 @@ TEST_F(MoverTest, ALargerMessageDoesNotWaitForTheChannelOfAnother) {
 }
 
 TEST_F(MoverTest, TakesOnePathUntilTunedButWhatIsAskedFor) {
-  Mover::Options options;
+  TransferEngine::Options options;
   options.single = true;
-  mover = std::move(*Mover::create(executor, machine(), options));
-  EXPECT_EQ(mover->least_split(1, 0), ~std::uint64_t{0});
+  transfer_engine = std::move(*TransferEngine::create(executor, machine(), options));
+  EXPECT_EQ(transfer_engine->least_split(1, 0), ~std::uint64_t{0});
   carry(0, 1, 1 << 20);
-  mover->force({{"direct", 0.5}, {"host0 (sm)", 0.5}});
-  EXPECT_LE(mover->least_split(1, 0), 1u);
+  transfer_engine->force({{"direct", 0.5}, {"host0 (sm)", 0.5}});
+  EXPECT_LE(transfer_engine->least_split(1, 0), 1u);
   carry_over(2, 0, 1, 1 << 20);
 }
 
@@ -194,30 +198,30 @@ TEST_F(MoverTest, CarriesNothingAndWithinADevice) {
 }
 
 TEST_F(MoverTest, StaysRightWhenStagingMayNotTakeMemory) {
-  Mover::Options options;
+  TransferEngine::Options options;
   options.staging_bytes = 1024;
   options.forced = {{"direct", 0.5}, {"host0 (sm)", 0.5}};
-  mover = std::move(*Mover::create(executor, machine(), options));
+  transfer_engine = std::move(*TransferEngine::create(executor, machine(), options));
   carry_over(2, 0, 1, 1 << 20);
 }
 
 TEST_F(MoverTest, KeepsTheOrderOfTheLane) {
-  mover->force({{"direct", 0.5}, {"host0 (sm)", 0.5}});
+  transfer_engine->force({{"direct", 0.5}, {"host0 (sm)", 0.5}});
   constexpr std::uint64_t kBytes = 1 << 20;
   auto a = std::move(*executor->allocate(0, kBytes)), b = std::move(*executor->allocate(1, kBytes));
   auto c = std::move(*executor->allocate(0, kBytes));
   auto lane = std::move(*executor->lane(0));
   for (int round = 1; round <= 5; ++round) {
     std::memset(a.data(), round, kBytes);
-    ASSERT_TRUE(mover->copy(End::local(b.data(), 1), End::local(a.data(), 0), kBytes, *lane).ok());
-    ASSERT_TRUE(mover->copy(End::local(c.data(), 0), End::local(b.data(), 1), kBytes, *lane).ok());
+    ASSERT_TRUE(transfer_engine->copy(End::local(b.data(), 1), End::local(a.data(), 0), kBytes, *lane).ok());
+    ASSERT_TRUE(transfer_engine->copy(End::local(c.data(), 0), End::local(b.data(), 1), kBytes, *lane).ok());
     ASSERT_TRUE(lane->synchronize().ok());
     ASSERT_EQ(std::memcmp(a.data(), c.data(), kBytes), 0);
   }
 }
 
 TEST_F(MoverTest, ServesSeveralThreadsAtOnce) {
-  mover->force({{"direct", 0.5}, {"host0 (sm)", 0.5}});
+  transfer_engine->force({{"direct", 0.5}, {"host0 (sm)", 0.5}});
   std::vector<std::jthread> threads;
   for (int t = 0; t < 4; ++t)
     threads.emplace_back([&, t] {

@@ -8,18 +8,18 @@
 
 namespace sennit::path {
 
-/// One rank's bell. Its owner looks at what others may have asked of it between heard() and may_sleep().
-class Bell {
+/// One rank's doorbell. Its owner looks at what others may have asked of it between heard() and may_sleep().
+class Doorbell {
  public:
-  explicit Bell(comm::DoorbellSlot& slot) : slot_(slot) {}
+  explicit Doorbell(comm::DoorbellSlot& slot) : slot_(slot) {}
 
   /// For others: returns true if the owner sleeps, and has to be woken.
   bool ring();
 
   /// For the owner: a number that changes with every ring.
   std::uint64_t heard() const;
-  /// Says that the owner sleeps from now on. Returns false if the bell was rung since heard() gave `last`; then it
-  /// must not sleep.
+  /// Says that the owner sleeps from now on. Returns false if the doorbell was rung since heard() gave `last`; then
+  /// it must not sleep.
   bool may_sleep(std::uint64_t last);
   void wake() { slot_.asleep.store(0, std::memory_order_relaxed); }
 
@@ -27,7 +27,7 @@ class Bell {
   comm::DoorbellSlot& slot_;
 };
 
-/// Rings the bell of `peer`, and wakes its proxy thread where that sleeps.
+/// Rings the doorbell of `peer`, and wakes its proxy thread where that sleeps.
 void ring_bell(comm::Group& group, int peer);
 
 }  // namespace sennit::path

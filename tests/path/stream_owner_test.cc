@@ -1,4 +1,4 @@
-#include "path/turn.h"
+#include "path/stream_owner.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@ struct Turns : testing::Test {
   std::shared_ptr<device::Executor> executor = *device::open_host_executor();
   std::unique_ptr<device::Lane> one = std::move(*executor->lane(0)), other = std::move(*executor->lane(0));
   EventPool pool;
-  Turn turn;
+  StreamOwner turn;
   Gate gate{*executor};
 
   void SetUp() override { executor->set_timeout(std::chrono::seconds(20)); }
@@ -23,25 +23,25 @@ struct Turns : testing::Test {
 };
 
 TEST_F(Turns, AreOpenToAllBeforeTheFirstMessage) {
-  EXPECT_TRUE(*turn.open_to(*one));
+  EXPECT_TRUE(*owner.open_to(*one));
 }
 
 TEST_F(Turns, AreClosedToOtherStreamsUntilTheLastMessageStarts) {
   ASSERT_TRUE(gate.shut(*one).ok());
-  turn.take(*one, fork(*one));
-  EXPECT_TRUE(*turn.open_to(*one));
-  EXPECT_FALSE(*turn.open_to(*other));
+  owner.take(*one, fork(*one));
+  EXPECT_TRUE(*owner.open_to(*one));
+  EXPECT_FALSE(*owner.open_to(*other));
   gate.open();
   ASSERT_TRUE(one->synchronize().ok());
-  EXPECT_TRUE(*turn.open_to(*other));
+  EXPECT_TRUE(*owner.open_to(*other));
 }
 
 TEST_F(Turns, StayClosedWhateverOtherChannelsCarry) {
   ASSERT_TRUE(gate.shut(*one).ok());
-  turn.take(*one, fork(*one));
+  owner.take(*one, fork(*one));
   const auto elsewhere = fork(*other);  // passed at once, and not the event that the turn remembers
   ASSERT_TRUE(other->synchronize().ok());
-  EXPECT_FALSE(*turn.open_to(*other));
+  EXPECT_FALSE(*owner.open_to(*other));
 }
 
 }  // namespace
