@@ -42,6 +42,8 @@ constexpr std::array kVariables = {
     Variable{"SENNIT_REPORT", "0", "1: at the end rank 0 prints what the drop-ins did with the program's calls"},
     Variable{"SENNIT_EXPLAIN", "0", "1: rank 0 prints how calls travel, once for each operation and size"},
     Variable{"SENNIT_PROFILE", "", "Folder where each process writes its profile; `sennit profile` sets it"},
+    Variable{"SENNIT_PROFILE_GPU_TIMES", "sampled",
+             "Whose time on the GPU a profile has of NCCL's calls: sampled, all or none"},
     Variable{"SENNIT_BETWEEN", "rails",
              "How the drop-ins' collectives travel between nodes: rails, leaders or staged"},
     Variable{

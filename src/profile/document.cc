@@ -13,6 +13,11 @@ std::string_view name(Memory memory) {
   return kNames[static_cast<std::size_t>(memory)];
 }
 
+std::string_view name(GpuTimes times) {
+  constexpr std::array<std::string_view, 3> kNames{"none", "sampled", "all"};
+  return kNames[static_cast<std::size_t>(times)];
+}
+
 std::string_view name(End end) {
   constexpr std::array<std::string_view, 3> kNames{"killed", "finalized", "exited"};
   return kNames[static_cast<std::size_t>(end)];
@@ -60,7 +65,6 @@ Json of(const Row& row) {
           {"memory_in", name(row.memory_in)},
           {"memory_out", name(row.memory_out)},
           {"reduction", or_null(row.reduction)},
-          {"how", or_null(row.how)},
           {"phase", or_null(row.phase)},
           {"calls", row.calls},
           {"processes", row.processes},
@@ -72,7 +76,22 @@ Json of(const Row& row) {
           {"most_us", row.most_us},
           {"device_calls", row.device_calls},
           {"device_seconds", row.device_seconds},
-          {"at_once", row.at_once}};
+          {"at_once", row.at_once},
+          {"requests", row.requests},
+          {"flight_seconds", row.flight_seconds},
+          {"waited_seconds", row.waited_seconds},
+          {"received_bytes", row.received},
+          {"misses", row.misses},
+          {"missed_seconds", row.missed_seconds}};
+}
+
+Json of(const Polls& polls) {
+  return {{"function", polls.function},
+          {"calls", polls.calls},
+          {"misses", polls.misses},
+          {"seconds", polls.seconds},
+          {"missed_seconds", polls.missed_seconds},
+          {"rank_missed_seconds", of(polls.rank_missed_seconds)}};
 }
 
 template <class Each, class Make>
@@ -91,6 +110,7 @@ Json to_json(const Profile& profile) {
       {"version", 1},
       {"ranks_of_job", first.ranks},
       {"accelerated", std::ranges::any_of(profile.ranks, &Rank::accelerated)},
+      {"gpu_times", name(std::ranges::max(profile.ranks, {}, &Rank::gpu_times).gpu_times)},
       {"mpi", or_null(first.mpi)},
       {"nccl", or_null(first.nccl)},
       {"ranks", list(profile.ranks, [](const Rank& rank) { return of(rank); })},
@@ -101,6 +121,11 @@ Json to_json(const Profile& profile) {
             [](const Partners& pair) {
               return Json{{"from", pair.from}, {"to", pair.to}, {"messages", pair.messages}, {"bytes", pair.bytes}};
             })},
+      {"types", list(profile.types,
+                     [](const TypeUse& use) {
+                       return Json{{"type", use.type}, {"calls", use.calls}, {"bytes", use.bytes}};
+                     })},
+      {"polls", list(profile.polls, [](const Polls& polls) { return of(polls); })},
       {"skew", list(profile.skews, [](const Skew& skew) {
          return Json{{"function", skew.function},
                      {"communicator_size", skew.communicator_size},

@@ -4,6 +4,8 @@
 //
 // Every field has one writer at a time. What other processes read while the writer runs is published by the atomic
 // named beside it; everything else is read after the writer's end.
+//
+// Times are ticks of the clock that the header describes (clock.h).
 #pragma once
 
 #include <array>
@@ -16,15 +18,14 @@
 namespace sennit::profile {
 
 inline constexpr std::array<char, 8> kMagic{'s', 'e', 'n', 'n', 'i', 't', 'p', 'f'};
-inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::uint32_t kVersion = 2;
 
 /// The kind of memory that one side of a call uses. Numbers are part of the file.
 enum class Memory : std::uint8_t { absent, host, pinned, managed, device };
 inline constexpr std::size_t kMemories = 5;
 
 // Limits of a file. What is beyond one of them is counted under the last index of its table, whose name says so.
-inline constexpr std::size_t kFunctions = 1024, kCommunicators = 4096, kHows = 256, kReductions = 64, kTypes = 512,
-                             kPhases = 64;
+inline constexpr std::size_t kFunctions = 1024, kCommunicators = 4096, kReductions = 64, kTypes = 512, kPhases = 64;
 inline constexpr std::size_t kSumSlots = std::size_t{1} << 15, kPeerSlots = std::size_t{1} << 14;
 inline constexpr std::size_t kCallsInBlock = 800;
 
@@ -41,6 +42,9 @@ void set(Name<bytes>& name, std::string_view text) {
 /// The way in which a process ended, as far as its file tells.
 enum class End : std::uint32_t { running, finalized, exited };
 
+/// Which calls' times on the GPU were taken, by events on their streams.
+enum class GpuTimes : std::uint32_t { none, sampled, all };
+
 struct Header {
   std::array<char, 8> magic;
   std::uint32_t version, header_bytes, call_bytes, block_bytes;
@@ -51,15 +55,15 @@ struct Header {
   std::uint32_t process, threads_seen;
   std::atomic<End> end;
   std::uint32_t accelerated;  ///< whether the drop-ins were at work
-  std::int64_t wall_ns;       ///< of CLOCK_REALTIME, when `begin_ns` was read
-  std::uint64_t begin_ns;     ///< of CLOCK_MONOTONIC, as all times here: the file was made
-  std::atomic<std::uint64_t> init_ns,
-      last_ns;                              ///< the first call's end (MPI_Init), the last one's or the finalization
-  std::int64_t clock_offset_ns;             ///< to be added to this node's times to have the first rank's
-  std::uint64_t clock_error_ns;             ///< by which that may be wrong
-  std::atomic<std::uint64_t> calls_lost;    ///< calls that the rings no longer have; the sums do
+  GpuTimes gpu_times;
+  std::int64_t wall_ns;                   ///< of CLOCK_REALTIME, when the file was made
+  std::uint64_t begin, begin_ns;          ///< the same moment by the clock of all times here, and by CLOCK_MONOTONIC
+  std::atomic<double> ns_per_tick;        ///< of that clock, as far as is known; more and more exact
+  std::uint64_t clock_error_ns;           ///< by which times of processes of one host may differ
+  std::atomic<std::uint64_t> init, last;  ///< the first call's end (MPI_Init), the last one's or the finalization
+  std::atomic<std::uint64_t> calls_lost;  ///< calls that the rings no longer have; the sums do
   std::atomic<std::uint64_t> classes_lost;  ///< calls whose class found no slot: summed by function alone
-  std::atomic<std::uint32_t> functions, communicators, hows, reductions, types, phases;  ///< names that are there
+  std::atomic<std::uint32_t> functions, communicators, reductions, types, phases;  ///< names that are there
   Name<64> host;
   Name<256> program, mpi, nccl;
 };
@@ -71,40 +75,62 @@ struct Communicator {
   Name<72> name;
 };
 
-/// One call, or the wait that ended a request.
 struct Call {
-  std::uint64_t begin_ns, end_ns;
-  std::uint64_t bytes_in, bytes_out;             ///< that this rank gives and gets
-  std::uint64_t device_begin_ns, device_end_ns;  ///< 0: not timed on the GPU
-  std::uint32_t sequence;                        ///< of calls of all ranks of the communicator
-  std::uint32_t request;                         ///< a number of the request that it begins or ends; 0: has none
-  std::int32_t peer;                             ///< the root or the other rank, of the communicator; -1: has none
+  std::uint64_t begin, end;
+  std::uint64_t bytes_in, bytes_out;  ///< that this rank gives and gets; of a receive what was posted
+  std::uint64_t received;             ///< that came, of a receive which the call has ended
+  std::uint32_t sequence;             ///< of calls of all ranks of the communicator
+  std::int32_t peer;                  ///< the root or the other rank, of the communicator; -1: has none
   std::int32_t tag;
   std::uint16_t function, communicator, type;
-  std::uint8_t reduction, how, phase;
+  std::uint8_t reduction, phase;
   Memory memory_in, memory_out;
   std::uint8_t in_place;
   std::uint8_t at_once;  ///< other threads of the process that were in calls, at its begin
-  std::uint8_t unused;
+  std::uint8_t missed;   ///< 1: it asked for something that was not there
 };
-static_assert(sizeof(Call) == 80);
+static_assert(sizeof(Call) == 72);
 
-/// Calls of one class, summed: exact however many there were.
-struct Sum {
-  std::atomic<std::uint64_t> key;  ///< of Class; 0: free
-  std::atomic<std::uint64_t> calls, bytes_in, bytes_out, ns, most_ns, device_calls, device_ns, at_once;
-  std::atomic<std::uint64_t> least_ns;  ///< and one more; 0: no call has ended
+/// Counters are relaxed: a reader looks at them after the process's end.
+inline std::uint64_t value(const std::atomic<std::uint64_t>& of) {
+  return of.load(std::memory_order_relaxed);
+}
+
+/// A slot of a table that threads fill without a lock. The first kOwners threads have slots of their own, which they
+/// write without locked instructions; all others share theirs. What has one key is in several slots, and belongs
+/// together.
+struct Slot {
+  std::atomic<std::uint64_t> key;    ///< 0: free
+  std::atomic<std::uint32_t> owner;  ///< the thread's number and one more, or kEverybody; 0: it is being taken
+  std::uint32_t unused;
+};
+inline constexpr std::uint32_t kOwners = 8, kEverybody = ~std::uint32_t{0};
+
+/// Calls of one class, summed: exact however many there were. The key is Class::key().
+struct Sum : Slot {
+  std::atomic<std::uint64_t> calls, bytes_in, bytes_out, time, most, device_calls, device_ns, at_once;
+  std::atomic<std::uint64_t> least;                     ///< and one more; 0: no call has ended
+  std::atomic<std::uint64_t> requests, flight, waited;  ///< of these calls' requests that have ended, see Ended
+  std::atomic<std::uint64_t> received;                  ///< bytes, see Call
+  std::atomic<std::uint64_t> misses, missed;            ///< calls that found nothing, and their time
 };
 
-/// Messages with one other rank of the job.
-struct Peer {
-  std::atomic<std::uint64_t> key;  ///< 2 * (rank + 1) + whether this rank sends; 0: free
+/// What is told of a request when it has ended.
+struct Ended {
+  std::uint64_t flight = 0;    ///< from the begin of the call that began it to the end of the one that ended it
+  std::uint64_t waited = 0;    ///< of that, in the latter
+  std::uint64_t received = 0;  ///< bytes
+};
+
+/// Messages with one other rank of the job. The key is 2 * (rank + 1) + whether this rank sends.
+struct Peer : Slot {
   std::atomic<std::uint64_t> messages, bytes;
 };
 
 /// Calls of one thread, in order. `number` counts the thread's blocks: of two blocks the lower number is older.
 struct Block {
   std::uint32_t thread, number;
+  std::uint32_t next, unused;        ///< of the thread's blocks, as numbers; the last one's is its own
   std::atomic<std::uint64_t> count;  ///< calls that are whole; released after each
   std::array<Call, kCallsInBlock> call;
 };
@@ -114,7 +140,6 @@ struct Tables {
   Header header;
   std::array<Name<40>, kFunctions> function;
   std::array<Communicator, kCommunicators> communicator;
-  std::array<Name<96>, kHows> how;
   std::array<Name<32>, kReductions> reduction;
   std::array<Name<32>, kTypes> type;
   std::array<Name<64>, kPhases> phase;
@@ -126,7 +151,7 @@ struct Tables {
 /// Calls with equal classes are summed together. A class has 64 bits, so that one compare-and-swap takes a slot.
 struct Class {
   std::uint16_t function = 0, communicator = 0;
-  std::uint8_t how = 0, reduction = 0, phase = 0;
+  std::uint8_t reduction = 0, phase = 0;
   std::uint8_t bin = 0;  ///< bin_of()
   Memory memory_in = Memory::absent, memory_out = Memory::absent;
 
@@ -136,7 +161,6 @@ struct Class {
     const auto put = [&](std::uint64_t value, unsigned width) { bits = bits << width | value; };
     put(function, 10);
     put(communicator, 12);
-    put(how, 8);
     put(reduction, 6);
     put(phase, 6);
     put(bin, 7);
@@ -156,7 +180,6 @@ struct Class {
     found.bin = static_cast<std::uint8_t>(take(7));
     found.phase = static_cast<std::uint8_t>(take(6));
     found.reduction = static_cast<std::uint8_t>(take(6));
-    found.how = static_cast<std::uint8_t>(take(8));
     found.communicator = static_cast<std::uint16_t>(take(12));
     found.function = static_cast<std::uint16_t>(take(10));
     return found;
@@ -167,6 +190,15 @@ struct Class {
 /// 003, section 3.3.4, and one for messages without bytes.
 constexpr std::uint8_t bin_of(std::uint64_t bytes) {
   return bytes == 0 ? std::uint8_t{0} : static_cast<std::uint8_t>(1 + std::bit_width(bytes - 1));
+}
+constexpr Class class_of(const Call& call) {
+  return {call.function,
+          call.communicator,
+          call.reduction,
+          call.phase,
+          bin_of(call.bytes_in > call.bytes_out ? call.bytes_in : call.bytes_out),
+          call.memory_in,
+          call.memory_out};
 }
 inline constexpr std::uint8_t kLastBin = 65,
                               kUnknownBin = 66;  // the latter is of calls without a class, see Tables::rest

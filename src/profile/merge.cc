@@ -1,6 +1,7 @@
 #include "profile/merge.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <tuple>
 #include <unordered_map>
@@ -32,17 +33,15 @@ Status check(std::vector<Rank>& ranks) {
 }
 
 /// Calls with equal keys are one row.
-using RowKey =
-    std::tuple<std::string, std::uint32_t, std::uint8_t, Memory, Memory, std::string, std::string, std::string>;
+using RowKey = std::tuple<std::string, std::uint32_t, std::uint8_t, Memory, Memory, std::string, std::string>;
 
 RowKey key_of(const Rank& rank, const Class& of) {
-  if (of.bin == kUnknownBin) return {rank.functions[of.function], 0, of.bin, {}, {}, {}, {}, {}};
+  if (of.bin == kUnknownBin) return {rank.functions[of.function], 0, of.bin, {}, {}, {}, {}};
   return {rank.functions[of.function],
           rank.communicators[of.communicator].size,
           of.bin,
           of.memory_in,
           of.memory_out,
-          rank.hows[of.how],
           rank.reductions[of.reduction],
           rank.phases[of.phase]};
 }
@@ -56,10 +55,10 @@ std::vector<Row> rows_of(const std::vector<Rank>& ranks) {
       const auto [at, is_new] = rows.try_emplace(key);
       Row& row = at->second;
       if (is_new)
-        std::tie(row.function, row.communicator_size, row.bin, row.memory_in, row.memory_out, row.how, row.reduction,
+        std::tie(row.function, row.communicator_size, row.bin, row.memory_in, row.memory_out, row.reduction,
                  row.phase) = key;
-      row.least_us = row.calls == 0 ? static_cast<double>(sums.least_ns) / kMicrosecond
-                                    : std::min(row.least_us, static_cast<double>(sums.least_ns) / kMicrosecond);
+      const double least_us = static_cast<double>(sums.least_ns) / kMicrosecond;
+      if (sums.calls != 0) row.least_us = row.calls == 0 ? least_us : std::min(row.least_us, least_us);
       row.most_us = std::max(row.most_us, static_cast<double>(sums.most_ns) / kMicrosecond);
       row.calls += sums.calls;
       row.bytes_in += sums.bytes_in;
@@ -67,7 +66,13 @@ std::vector<Row> rows_of(const std::vector<Rank>& ranks) {
       row.at_once += sums.at_once;
       row.device_calls += sums.device_calls;
       row.device_seconds += static_cast<double>(sums.device_ns) / kSecond;
-      seconds[key] += static_cast<double>(sums.ns) / kSecond;
+      row.requests += sums.requests;
+      row.flight_seconds += static_cast<double>(sums.flight_ns) / kSecond;
+      row.waited_seconds += static_cast<double>(sums.waited_ns) / kSecond;
+      row.received += sums.received;
+      row.misses += sums.misses;
+      row.missed_seconds += static_cast<double>(sums.missed_ns) / kSecond;
+      if (sums.calls != 0) seconds[key] += static_cast<double>(sums.ns) / kSecond;
     }
     for (const auto& [key, took] : seconds) {
       Row& row = rows[key];
@@ -84,6 +89,51 @@ std::vector<Row> rows_of(const std::vector<Rank>& ranks) {
     all.push_back(std::move(row));
   }
   std::ranges::stable_sort(all, std::greater<>(), &Row::seconds);
+  return all;
+}
+
+std::vector<Polls> polls_of(const std::vector<Rank>& ranks) {
+  std::map<std::string, Polls> polls;
+  for (const Rank& rank : ranks)
+    for (const Sums& sums : rank.sums)
+      if (sums.misses != 0) polls[rank.functions[sums.of.function]];
+  for (auto& [function, all] : polls) {
+    all.function = function;
+    all.rank_missed_seconds.least = std::numeric_limits<double>::max();
+    for (const Rank& rank : ranks) {
+      double missed = 0;
+      for (const Sums& sums : rank.sums) {
+        if (rank.functions[sums.of.function] != function) continue;
+        all.calls += sums.calls;
+        all.misses += sums.misses;
+        all.seconds += static_cast<double>(sums.ns) / kSecond;
+        missed += static_cast<double>(sums.missed_ns) / kSecond;
+      }
+      Spread& spread = all.rank_missed_seconds;
+      spread.least = std::min(spread.least, missed);
+      spread.most = std::max(spread.most, missed);
+      spread.mean += missed / static_cast<double>(ranks.size());
+      all.missed_seconds += missed;
+    }
+  }
+  std::vector<Polls> all;
+  for (auto& [function, each] : polls) all.push_back(std::move(each));
+  std::ranges::stable_sort(all, std::greater<>(), &Polls::missed_seconds);
+  return all;
+}
+
+std::vector<TypeUse> types_of(const std::vector<Rank>& ranks) {
+  std::map<std::string, TypeUse> types;
+  for (const Rank& rank : ranks)
+    for (const TimedCall& one : rank.calls) {
+      if (one.call.type == 0) continue;
+      TypeUse& of = types[rank.types[one.call.type]];
+      ++of.calls;
+      of.bytes += std::max(one.call.bytes_in, one.call.bytes_out);
+    }
+  std::vector<TypeUse> all;
+  for (auto& [type, use] : types) all.push_back({type, use.calls, use.bytes});
+  std::ranges::stable_sort(all, std::greater<>(), &TypeUse::bytes);
   return all;
 }
 
@@ -106,8 +156,8 @@ std::vector<Partners> partners_of(const std::vector<Rank>& ranks, const std::vec
 
 /// A call of all ranks, as far as they have been looked at.
 struct Meeting {
-  std::uint64_t last_begin = 0, before_last = 0;  // of the first rank's clock
-  std::uint64_t error = 0;                        // of the clocks
+  std::uint64_t last_begin = 0, before_last = 0;
+  std::uint64_t error = 0;  // of the clocks
   std::uint32_t came = 0, size = 0;
   int latest = -1;
   const std::string* function = nullptr;
@@ -121,17 +171,16 @@ struct Meeting {
 };
 using Meetings = std::map<std::pair<std::uint64_t, std::uint32_t>, Meeting>;  // by communicator and number
 
-/// Calls visit(meeting, begin, end) for each rank's call of all ranks, with times of the first rank's clock.
+/// Calls visit(meeting, begin, end) for each rank's call of all ranks, with its times.
 template <class Visit>
 void visit_meetings(const Rank& rank, Meetings& meetings, const Visit& visit) {
   for (const TimedCall& one : rank.calls) {
     const NamedCommunicator& communicator = rank.communicators[one.call.communicator];
     if (one.call.sequence == 0 || communicator.size < 2) continue;
-    const auto offset = static_cast<std::uint64_t>(rank.clock_offset_ns);
     Meeting& meeting = meetings[{communicator.id, one.call.sequence}];
     meeting.size = communicator.size;
     meeting.function = &rank.functions[one.call.function];
-    visit(meeting, one.call.begin_ns + offset, one.call.end_ns + offset);
+    visit(meeting, one.call.begin, one.call.end);
   }
 }
 
@@ -195,6 +244,8 @@ Result<Profile> merge(std::vector<Rank> ranks) {
   profile.rows = rows_of(ranks);
   profile.partners = partners_of(ranks, profile.missing);
   profile.skews = skews_of(ranks);
+  profile.polls = polls_of(ranks);
+  profile.types = types_of(ranks);
   for (Rank& rank : ranks) {
     rank.calls.clear();
     rank.calls.shrink_to_fit();

@@ -18,7 +18,7 @@ struct Spread {
 
 /// Calls of one function that are alike, of all processes.
 struct Row {
-  std::string function, how, reduction, phase;
+  std::string function, reduction, phase;
   std::uint32_t communicator_size = 0;  ///< 0: it has no communicator, or that is not known
   std::uint8_t bin = 0;                 ///< of the larger side's bytes: bin_of(), kUnknownBin
   Memory memory_in = Memory::absent, memory_out = Memory::absent;
@@ -29,6 +29,19 @@ struct Row {
   double least_us = 0, most_us = 0;
   std::uint64_t device_calls = 0;  ///< of which the GPU's time is known, and is `device_seconds` together
   double device_seconds = 0;
+  std::uint64_t requests = 0;                     ///< that have ended, of calls which begin some
+  double flight_seconds = 0, waited_seconds = 0;  ///< of these requests together, see Ended
+  std::uint64_t received = 0;                     ///< bytes that came, of receives
+  std::uint64_t misses = 0;                       ///< calls that found nothing
+  double missed_seconds = 0;
+};
+
+/// Questions for what may not be there yet: MPI_Iprobe, MPI_Test and their like.
+struct Polls {
+  std::string function;
+  std::uint64_t calls = 0, misses = 0;  ///< and those that found nothing
+  double seconds = 0, missed_seconds = 0;
+  Spread rank_missed_seconds;  ///< of one process
 };
 
 /// Messages that one rank gave another one.
@@ -49,12 +62,20 @@ struct Skew {
   std::uint64_t latest_calls = 0;
 };
 
+/// Elements of one type, of the calls that the rings still have.
+struct TypeUse {
+  std::string type;
+  std::uint64_t calls = 0, bytes = 0;
+};
+
 struct Profile {
   std::vector<Rank> ranks;  ///< by rank; without their calls
   std::vector<int> missing;
   std::vector<Row> rows;  ///< those that took longest first
   std::vector<Partners> partners;
   std::vector<Skew> skews;
+  std::vector<Polls> polls;    ///< those that missed most of the time first
+  std::vector<TypeUse> types;  ///< those with most bytes first
 };
 
 /// Merges what was read. Messages between two ranks are the sender's, or the receiver's where the sender's file is

@@ -35,42 +35,69 @@ bool read_names(const Table& table, std::uint32_t count, std::vector<std::string
   return true;
 }
 
-std::uint64_t value(const std::atomic<std::uint64_t>& from) {
-  return from.load(std::memory_order_relaxed);
+/// The file's clock: its ticks in ns of CLOCK_MONOTONIC.
+struct Ticks {
+  std::uint64_t begin, begin_ns;
+  double ns;
+
+  explicit Ticks(const Header& header)
+      : begin(header.begin), begin_ns(header.begin_ns), ns(header.ns_per_tick.load(std::memory_order_relaxed)) {}
+  bool can_be() const { return ns > 1e-3 && ns < 1e3 && begin_ns < kMost; }
+  std::uint64_t length(std::uint64_t ticks) const {
+    if (!(ns < 1) && !(ns > 1)) return std::min(ticks, kMost);  // to the last digit
+    return static_cast<std::uint64_t>(std::min(static_cast<double>(ticks) * ns, static_cast<double>(kMost)) + 0.5);
+  }
+  /// 0 stays 0: a time that nobody wrote.
+  std::uint64_t time(std::uint64_t ticks) const {
+    if (ticks == 0) return 0;
+    return ticks >= begin ? begin_ns + length(ticks - begin) : begin_ns - std::min(begin_ns, length(begin - ticks));
+  }
+
+ private:
+  static constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
+};
+
+/// Requests may end, and GPUs be done, in another thread's slot than the call's.
+bool has_any(const Sum& sum) {
+  return value(sum.calls) != 0 || value(sum.requests) != 0 || value(sum.device_calls) != 0;
 }
 
-Sums sums_of(const Sum& sum, Class of) {
-  const std::uint64_t least = value(sum.least_ns);
+Sums sums_of(const Sum& sum, Class of, const Ticks& ticks) {
+  const std::uint64_t least = value(sum.least);
   return {of,
           value(sum.calls),
           value(sum.bytes_in),
           value(sum.bytes_out),
-          value(sum.ns),
-          least == 0 ? 0 : least - 1,
-          value(sum.most_ns),
+          ticks.length(value(sum.time)),
+          least == 0 ? 0 : ticks.length(least - 1),
+          ticks.length(value(sum.most)),
           value(sum.device_calls),
           value(sum.device_ns),
-          value(sum.at_once)};
+          value(sum.at_once),
+          value(sum.requests),
+          ticks.length(value(sum.flight)),
+          ticks.length(value(sum.waited)),
+          value(sum.received),
+          value(sum.misses),
+          ticks.length(value(sum.missed))};
 }
 
 /// Indices that a file's record names.
 struct Indices {
   const Rank& rank;
-  bool hold(unsigned function, unsigned communicator, unsigned how, unsigned reduction, unsigned phase, Memory in,
+  bool hold(unsigned function, unsigned communicator, unsigned reduction, unsigned phase, Memory in,
             Memory out) const {
-    return function < rank.functions.size() && communicator < rank.communicators.size() && how < rank.hows.size() &&
+    return function < rank.functions.size() && communicator < rank.communicators.size() &&
            reduction < rank.reductions.size() && phase < rank.phases.size() &&
            static_cast<std::size_t>(in) < kMemories && static_cast<std::size_t>(out) < kMemories;
   }
   bool hold(const Class& of) const {
-    return hold(of.function, of.communicator, of.how, of.reduction, of.phase, of.memory_in, of.memory_out) &&
+    return hold(of.function, of.communicator, of.reduction, of.phase, of.memory_in, of.memory_out) &&
            of.bin <= kLastBin;
   }
   bool hold(const Call& call) const {
-    return hold(call.function, call.communicator, call.how, call.reduction, call.phase, call.memory_in,
-                call.memory_out) &&
-           call.type < rank.types.size() && call.begin_ns <= call.end_ns &&
-           call.device_begin_ns <= call.device_end_ns;
+    return hold(call.function, call.communicator, call.reduction, call.phase, call.memory_in, call.memory_out) &&
+           call.type < rank.types.size() && call.begin <= call.end;
   }
 };
 
@@ -96,6 +123,8 @@ Result<Rank> read_rank(std::span<const std::byte> content, std::string_view orig
   const auto& tables = *std::launder(reinterpret_cast<const Tables*>(content.data()));
   const Header& header = tables.header;
   if (auto status = read_header(header, content.size(), origin); !status) return status;
+  const Ticks ticks(header);
+  if (!ticks.can_be()) return corrupt("the file's clock cannot be", origin);
   Rank rank;
   rank.origin = origin;
   rank.rank = header.rank;
@@ -107,19 +136,18 @@ Result<Rank> read_rank(std::span<const std::byte> content, std::string_view orig
   rank.mpi = text(header.mpi);
   rank.nccl = text(header.nccl);
   rank.accelerated = header.accelerated != 0;
+  rank.gpu_times = header.gpu_times;
+  if (rank.gpu_times > GpuTimes::all) return corrupt("the GPU's times are of no kind that is known", origin);
   rank.end = header.end.load(std::memory_order_acquire);
   if (rank.end > End::exited) return corrupt("the process ended in no way that is known", origin);
   rank.wall_ns = header.wall_ns;
-  rank.begin_ns = header.begin_ns;
-  rank.init_ns = value(header.init_ns);
-  rank.last_ns = value(header.last_ns);
-  rank.clock_offset_ns = header.clock_offset_ns;
+  rank.init_ns = ticks.time(value(header.init));
+  rank.last_ns = ticks.time(value(header.last));
   rank.clock_error_ns = header.clock_error_ns;
   rank.calls_lost = value(header.calls_lost);
   rank.classes_lost = value(header.classes_lost);
   const std::uint32_t communicators = header.communicators.load(std::memory_order_acquire);
   if (!read_names(tables.function, header.functions.load(std::memory_order_acquire), rank.functions) ||
-      !read_names(tables.how, header.hows.load(std::memory_order_acquire), rank.hows) ||
       !read_names(tables.reduction, header.reductions.load(std::memory_order_acquire), rank.reductions) ||
       !read_names(tables.type, header.types.load(std::memory_order_acquire), rank.types) ||
       !read_names(tables.phase, header.phases.load(std::memory_order_acquire), rank.phases) ||
@@ -135,13 +163,13 @@ Result<Rank> read_rank(std::span<const std::byte> content, std::string_view orig
     if (key == 0) continue;
     const Class of = Class::of(key);
     if (of.key() != key || !indices.hold(of)) return corrupt("a sum is of a call that cannot be", origin);
-    if (value(sum.calls) != 0) rank.sums.push_back(sums_of(sum, of));
+    if (has_any(sum)) rank.sums.push_back(sums_of(sum, of, ticks));
   }
   for (std::size_t i = 0; i < tables.rest.size(); ++i) {
-    if (value(tables.rest[i].calls) == 0) continue;
+    if (!has_any(tables.rest[i])) continue;
     const Class of{.function = static_cast<std::uint16_t>(i), .bin = kUnknownBin};
     if (i >= rank.functions.size()) return corrupt("a sum is of a function that has no name", origin);
-    rank.sums.push_back(sums_of(tables.rest[i], of));
+    rank.sums.push_back(sums_of(tables.rest[i], of, ticks));
   }
   for (const Peer& peer : tables.peer) {
     const std::uint64_t key = value(peer.key);
@@ -160,11 +188,13 @@ Result<Rank> read_rank(std::span<const std::byte> content, std::string_view orig
     if (count > kCallsInBlock) return corrupt("a block has more calls than room", origin);
     for (std::uint64_t i = 0; i < count; ++i) {
       if (!indices.hold(block->call[i])) return corrupt("a call that cannot be", origin);
-      rank.calls.push_back({block->call[i], block->thread});
+      TimedCall& made = rank.calls.emplace_back(block->call[i], block->thread);
+      made.call.begin = ticks.time(made.call.begin);
+      made.call.end = ticks.time(made.call.end);
     }
   }
   if (rank.last_ns == 0)
-    for (const TimedCall& one : rank.calls) rank.last_ns = std::max(rank.last_ns, one.call.end_ns);
+    for (const TimedCall& one : rank.calls) rank.last_ns = std::max(rank.last_ns, one.call.end);
   return rank;
 }
 

@@ -12,7 +12,8 @@
 
 namespace sennit::profile {
 
-/// A call and the thread that made it, numbered from 0 in the order of their first calls.
+/// A call, and the thread that made it, numbered from 0 in the order of their first calls. Its times are those of
+/// CLOCK_MONOTONIC in ns.
 struct TimedCall {
   Call call;
   std::uint32_t thread = 0;
@@ -22,6 +23,8 @@ struct Sums {
   Class of;
   std::uint64_t calls = 0, bytes_in = 0, bytes_out = 0, ns = 0, least_ns = 0, most_ns = 0;
   std::uint64_t device_calls = 0, device_ns = 0, at_once = 0;
+  std::uint64_t requests = 0, flight_ns = 0, waited_ns = 0, received = 0;
+  std::uint64_t misses = 0, missed_ns = 0;
 };
 
 struct Messages {
@@ -42,14 +45,13 @@ struct Rank {
   std::uint32_t process = 0, threads = 0;
   std::string host, program, mpi, nccl;
   bool accelerated = false;
+  GpuTimes gpu_times = GpuTimes::none;
   End end = End::running;  ///< running: it was killed, or has not ended yet
   std::int64_t wall_ns = 0;
-  std::uint64_t begin_ns = 0, init_ns = 0,
-                last_ns = 0;  ///< `last_ns`: of what is known, where the process was killed
-  std::int64_t clock_offset_ns = 0;
+  std::uint64_t init_ns = 0, last_ns = 0;  ///< `last_ns`: of what is known, where the process was killed
   std::uint64_t clock_error_ns = 0;
   std::uint64_t calls_lost = 0, classes_lost = 0;
-  std::vector<std::string> functions, hows, reductions, types, phases;
+  std::vector<std::string> functions, reductions, types, phases;
   std::vector<NamedCommunicator> communicators;
   std::vector<Sums> sums;
   std::vector<Messages> messages;

@@ -5,13 +5,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <new>
-#include <vector>
-
-#include <fmt/format.h>
 
 #include "base/unique_fd.h"
 #include "base/units.h"
@@ -20,44 +18,56 @@ namespace sennit::profile {
 
 namespace {
 
-/// A thread keeps this of the recorder that it wrote to last.
-struct Place {
-  std::uint64_t serial = 0;
-  std::uint32_t thread = 0;
-  std::vector<Block*> blocks;  ///< its own, oldest first from `oldest` on, round
-  std::size_t oldest = 0;
-  Block* block = nullptr;
-  std::uint32_t numbers = 0;
-};
-thread_local Place here;
-
+thread_local constinit Recorder::Thread here;
 std::atomic<std::uint64_t> serials{0};
 
-/// A counter of which only the extreme is kept. Relaxed: a reader looks at it after the process's end.
+void set(std::atomic<std::uint64_t>& to, std::uint64_t value) {
+  to.store(value, std::memory_order_relaxed);
+}
+
+/// Of a slot that several threads write.
+void add(std::atomic<std::uint64_t>& to, std::uint64_t more) {
+  if (more != 0) to.fetch_add(more, std::memory_order_relaxed);
+}
+/// Of a thread's own one, without a locked instruction.
+void add(bool shared, std::atomic<std::uint64_t>& to, std::uint64_t more) {
+  if (shared)
+    add(to, more);
+  else if (more != 0)
+    set(to, value(to) + more);
+}
+/// A counter of which only the extreme is kept.
 template <class Better>
-void keep(std::atomic<std::uint64_t>& extreme, std::uint64_t value, Better better) {
-  std::uint64_t seen = extreme.load(std::memory_order_relaxed);
-  while (better(value, seen) && !extreme.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
+void keep(std::atomic<std::uint64_t>& extreme, std::uint64_t mine, Better better) {
+  std::uint64_t seen = value(extreme);
+  while (better(mine, seen) && !extreme.compare_exchange_weak(seen, mine, std::memory_order_relaxed)) {
   }
 }
 
-void add(std::atomic<std::uint64_t>& to, std::uint64_t value) {
-  if (value != 0) to.fetch_add(value, std::memory_order_relaxed);
-}
-
-/// The slot of `key` in an open table; null where it has no room within the slots that are looked at.
+/// The owner's slot of `key` in an open table; null where it has no room within the slots that are looked at.
 template <class Table>
-typename Table::value_type* find(Table& table, std::uint64_t key) {
+typename Table::value_type* find(Table& table, std::uint64_t key, std::uint32_t owner) {
   constexpr std::size_t kLooks = 64;
   std::size_t at = (key * 0x9e3779b97f4a7c15u) >> 32;
   for (std::size_t look = 0; look < kLooks; ++look, ++at) {
     auto& slot = table[at % table.size()];
-    std::uint64_t there = slot.key.load(std::memory_order_relaxed);
-    if (there == key) return &slot;
-    if (there == 0 && (slot.key.compare_exchange_strong(there, key, std::memory_order_relaxed) || there == key))
+    std::uint64_t there = value(slot.key);
+    if (there == 0 && slot.key.compare_exchange_strong(there, key, std::memory_order_relaxed)) {
+      slot.owner.store(owner, std::memory_order_release);
       return &slot;
+    }
+    if (there == key && slot.owner.load(std::memory_order_acquire) == owner) return &slot;
   }
   return nullptr;
+}
+
+/// A call that is the first to write to its page would wait for the kernel, some µs where the file lies on a disk.
+void make_writable(std::byte* memory, std::uint64_t bytes) {
+#ifdef MADV_POPULATE_WRITE  // since Linux 5.14
+  if (madvise(memory, bytes, MADV_POPULATE_WRITE) == 0) return;
+#endif
+  constexpr std::uint64_t kPage = 4096;
+  for (std::uint64_t at = 0; at < bytes; at += kPage) static_cast<volatile std::byte*>(memory)[at] = std::byte{0};
 }
 
 Status failed(const char* what, int error, const std::string& where) {
@@ -73,13 +83,8 @@ Status failed(const char* what, int error, const std::string& where) {
 
 }  // namespace
 
-std::uint64_t now_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
-}
-
-Result<std::unique_ptr<Recorder>> Recorder::map(int file, std::uint64_t bytes) {
+Result<std::unique_ptr<Recorder>> Recorder::map(int file, std::uint64_t bytes, Clock clock) {
+  const Clock::Moment begin = clock.moment();
   if (bytes < sizeof(Tables) + sizeof(Block))
     return Status(Code::invalid_argument, fmt::format("{} hold no call", format_bytes(bytes)), {},
                   fmt::format("Use {} or more", format_bytes(sizeof(Tables) + sizeof(Block))));
@@ -87,17 +92,18 @@ Result<std::unique_ptr<Recorder>> Recorder::map(int file, std::uint64_t bytes) {
     if (const int error = posix_fallocate(file, 0, static_cast<off_t>(bytes)); error != 0)
       return failed("the profile's file cannot have its size", error, {});
   }
-  // Populated at once: a call that is the first on its page would otherwise wait for the kernel.
-  const int flags = MAP_POPULATE | (file >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS);
+  const int flags = file >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
   void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, file, 0);
   if (memory == MAP_FAILED) return failed("the profile's file cannot be mapped", errno, {});
-  return std::unique_ptr<Recorder>(new Recorder(static_cast<std::byte*>(memory), bytes));
+  make_writable(static_cast<std::byte*>(memory), bytes);
+  return std::unique_ptr<Recorder>(new Recorder(static_cast<std::byte*>(memory), bytes, clock, begin));
 }
 
-Result<std::unique_ptr<Recorder>> Recorder::create(const std::filesystem::path& file, std::uint64_t bytes) {
+Result<std::unique_ptr<Recorder>> Recorder::create(const std::filesystem::path& file, std::uint64_t bytes,
+                                                   Clock clock) {
   const UniqueFd opened(open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!opened) return failed("the profile's file cannot be made", errno, file.string());
-  auto made = map(opened.get(), bytes);
+  auto made = map(opened.get(), bytes, clock);
   if (!made) {
     unlink(file.c_str());
     return std::move(made).status().in(file.string());
@@ -105,16 +111,17 @@ Result<std::unique_ptr<Recorder>> Recorder::create(const std::filesystem::path& 
   return made;
 }
 
-Result<std::unique_ptr<Recorder>> Recorder::in_memory(std::uint64_t bytes) {
-  return map(-1, bytes);
+Result<std::unique_ptr<Recorder>> Recorder::in_memory(std::uint64_t bytes, Clock clock) {
+  return map(-1, bytes, clock);
 }
 
 // The mapping is zero, which is what an empty table is: atomics of it are begun by the constructors that do nothing.
-Recorder::Recorder(std::byte* memory, std::uint64_t bytes)
+Recorder::Recorder(std::byte* memory, std::uint64_t bytes, Clock clock, const Clock::Moment& begin)
     : memory_(memory),
       bytes_(bytes),
       tables_(std::launder(reinterpret_cast<Tables*>(memory))),
       blocks_(std::launder(reinterpret_cast<Block*>(memory + sizeof(Tables)))),
+      clock_(clock),
       serial_(++serials) {
   Header& header = tables_->header;
   header.version = kVersion;
@@ -125,7 +132,10 @@ Recorder::Recorder(std::byte* memory, std::uint64_t bytes)
   header.blocks = static_cast<std::uint32_t>((bytes - sizeof(Tables)) / sizeof(Block));
   header.rank = header.ranks = -1;
   header.process = static_cast<std::uint32_t>(getpid());
-  header.begin_ns = now_ns();
+  header.begin = begin.ticks;
+  header.begin_ns = begin.ns;
+  header.clock_error_ns = begin.error_ns;
+  calibrate();
   timespec wall{};
   clock_gettime(CLOCK_REALTIME, &wall);
   header.wall_ns = static_cast<std::int64_t>(wall.tv_sec) * 1'000'000'000 + wall.tv_nsec;
@@ -138,70 +148,118 @@ Recorder::~Recorder() {
   munmap(memory_, bytes_);
 }
 
-Sum& Recorder::sum_of(const Call& call) {
-  const Class which{call.function,  call.communicator, call.how,
-                    call.reduction, call.phase,        bin_of(std::max(call.bytes_in, call.bytes_out)),
-                    call.memory_in, call.memory_out};
-  if (Sum* const found = find(tables_->sum, which.key())) return *found;
-  add(tables_->header.classes_lost, 1);
-  return tables_->rest[call.function];
-}
-
-void Recorder::record(const Call& call) {
-  Sum& sum = sum_of(call);
-  const std::uint64_t ns = call.end_ns - call.begin_ns;
-  add(sum.calls, 1);
-  add(sum.bytes_in, call.bytes_in);
-  add(sum.bytes_out, call.bytes_out);
-  add(sum.ns, ns);
-  keep(sum.most_ns, ns, std::greater<>());
-  // The least is kept one higher: 0 is a slot that has none yet.
-  keep(sum.least_ns, ns + 1, [](std::uint64_t mine, std::uint64_t other) { return other == 0 || mine < other; });
-  add(sum.device_calls, call.device_end_ns != 0);
-  add(sum.device_ns, call.device_end_ns - call.device_begin_ns);
-  add(sum.at_once, call.at_once != 0);
-  Block* block = here.serial == serial_ ? here.block : nullptr;
-  std::uint64_t count = block == nullptr ? kCallsInBlock : block->count.load(std::memory_order_relaxed);
-  if (count == kCallsInBlock) {
-    block = next_block();
-    if (block == nullptr) return add(tables_->header.calls_lost, 1);
-    count = 0;
-  }
-  block->call[count] = call;
-  block->count.store(count + 1, std::memory_order_release);
-}
-
-Block* Recorder::next_block() {
+void Recorder::calibrate() {
   Header& header = tables_->header;
-  if (here.serial != serial_) {
-    here = Place();
-    here.serial = serial_;
-    here.thread = std::atomic_ref(header.threads_seen).fetch_add(1, std::memory_order_relaxed);
+  double ns_per_tick = 1;
+  if (clock_.counts_cycles()) {
+    constexpr std::uint64_t kLeast = 1'000'000;  // ns, for four digits
+    Clock::Moment now = clock_.moment();
+    while (now.ns - header.begin_ns < kLeast) now = clock_.moment();
+    ns_per_tick = static_cast<double>(now.ns - header.begin_ns) / static_cast<double>(now.ticks - header.begin);
   }
+  header.ns_per_tick.store(ns_per_tick, std::memory_order_relaxed);
+}
+
+Recorder::Thread& Recorder::thread() {
+  if (here.serial_ != serial_) {
+    here = Thread();
+    here.serial_ = serial_;
+    here.number_ = std::atomic_ref(tables_->header.threads_seen).fetch_add(1, std::memory_order_relaxed);
+    here.owner_ = here.number_ < kOwners ? here.number_ + 1 : kEverybody;
+  }
+  return here;
+}
+
+Sum& Recorder::sum_of(const Thread& thread, const Class& of, Found<Sum>& found) {
+  const std::uint64_t key = of.key();
+  if (found.key != key) found = {key, find(tables_->sum, key, thread.owner_)};
+  if (found.slot != nullptr) return *found.slot;
+  add(tables_->header.classes_lost, 1);
+  return tables_->rest[of.function];
+}
+
+void Recorder::end_request(Thread& thread, const Class& of, const Ended& ended) {
+  Found<Sum> found;
+  Sum& sum = sum_of(thread, of, found);
+  const bool shared = found.slot == nullptr || thread.owner_ == kEverybody;
+  add(shared, sum.requests, 1);
+  add(shared, sum.flight, ended.flight);
+  add(shared, sum.waited, std::min(ended.waited, ended.flight));
+  add(shared, sum.received, ended.received);
+}
+
+void Recorder::add_device_time(Thread& thread, const Class& of, std::uint64_t calls, std::uint64_t ns) {
+  Found<Sum> found;
+  Sum& sum = sum_of(thread, of, found);
+  const bool shared = found.slot == nullptr || thread.owner_ == kEverybody;
+  add(shared, sum.device_calls, calls);
+  add(shared, sum.device_ns, ns);
+}
+
+void Recorder::record(Thread& thread, const Call& call, Found<Sum>& found) {
+  Sum& sum = sum_of(thread, class_of(call), found);
+  const bool shared = found.slot == nullptr || thread.owner_ == kEverybody;
+  const std::uint64_t time = call.end - call.begin;
+  add(shared, sum.calls, 1);
+  add(shared, sum.bytes_in, call.bytes_in);
+  add(shared, sum.bytes_out, call.bytes_out);
+  add(shared, sum.time, time);
+  keep(sum.most, time, std::greater<>());
+  // The least is kept one higher: 0 is a slot that has none yet.
+  keep(sum.least, time + 1, [](std::uint64_t mine, std::uint64_t other) { return other == 0 || mine < other; });
+  add(shared, sum.at_once, call.at_once != 0);
+  add(shared, sum.received, call.received);
+  if (call.missed != 0) {
+    add(shared, sum.misses, 1);
+    add(shared, sum.missed, time);
+  }
+  // A process may be killed at any time, and the tick is then as long as was known last.
+  if (clock_.counts_cycles() && call.end >= thread.calibration_) {
+    constexpr double kEvery = 1e9;  // ns
+    if (thread.calibration_ != 0) calibrate();
+    thread.calibration_ =
+        call.end + static_cast<std::uint64_t>(kEvery / tables_->header.ns_per_tick.load(std::memory_order_relaxed));
+  }
+  if ((thread.block_ == nullptr || value(thread.block_->count) == kCallsInBlock) && !next_block(thread))
+    return add(tables_->header.calls_lost, 1);
+  Block& block = *thread.block_;
+  const std::uint64_t count = value(block.count);
+  block.call[count] = call;
+  block.count.store(count + 1, std::memory_order_release);
+}
+
+bool Recorder::next_block(Thread& thread) {
+  Header& header = tables_->header;
   const std::uint32_t taken = header.blocks_taken.load(std::memory_order_relaxed) < header.blocks
                                   ? header.blocks_taken.fetch_add(1, std::memory_order_relaxed)
                                   : header.blocks;
   if (taken < header.blocks) {
-    here.blocks.push_back(&blocks_[taken]);
-    here.block = here.blocks.back();
-  } else if (!here.blocks.empty()) {
-    here.block = here.blocks[here.oldest++ % here.blocks.size()];
-    add(header.calls_lost, here.block->count.load(std::memory_order_relaxed));
+    thread.block_ = &blocks_[taken];
+    thread.block_->next = taken;
+    if (thread.last_ != nullptr) thread.last_->next = taken;
+    if (thread.first_ == nullptr) thread.first_ = thread.block_;
+    thread.last_ = thread.block_;
+  } else if (thread.block_ != nullptr) {  // its oldest one: the chain has them in order, round
+    thread.block_ = thread.block_ == thread.last_ ? thread.first_ : &blocks_[thread.block_->next];
+    add(header.calls_lost, value(thread.block_->count));
+  } else {
+    return false;
   }
-  if (here.block == nullptr) return nullptr;
   // Without its calls first: whoever reads the file after a kill here must not take old calls for new ones.
-  here.block->count.store(0, std::memory_order_release);
-  here.block->thread = here.thread;
-  here.block->number = here.numbers++;
-  return here.block;
+  thread.block_->count.store(0, std::memory_order_release);
+  thread.block_->thread = thread.number_;
+  thread.block_->number = thread.blocks_++;
+  return true;
 }
 
-void Recorder::count_message(int rank, bool sent, std::uint64_t bytes) {
+void Recorder::count_message(Thread& thread, int rank, bool sent, std::uint64_t bytes, Found<Peer>& found) {
   if (rank < 0) return;
-  Peer* const peer = find(tables_->peer, 2 * (static_cast<std::uint64_t>(rank) + 1) + (sent ? 1 : 0));
-  if (peer == nullptr) return add(tables_->header.classes_lost, 1);
-  add(peer->messages, 1);
-  add(peer->bytes, bytes);
+  const std::uint64_t key = 2 * (static_cast<std::uint64_t>(rank) + 1) + (sent ? 1 : 0);
+  if (found.key != key) found = {key, find(tables_->peer, key, thread.owner_)};
+  if (found.slot == nullptr) return add(tables_->header.classes_lost, 1);
+  const bool shared = thread.owner_ == kEverybody;
+  add(shared, found.slot->messages, 1);
+  add(shared, found.slot->bytes, bytes);
 }
 
 template <class Table>
@@ -219,9 +277,6 @@ std::size_t Recorder::index_of(Table& table, std::atomic<std::uint32_t>& count, 
 
 std::uint16_t Recorder::function(std::string_view name) {
   return static_cast<std::uint16_t>(index_of(tables_->function, tables_->header.functions, name));
-}
-std::uint8_t Recorder::how(std::string_view text) {
-  return static_cast<std::uint8_t>(index_of(tables_->how, tables_->header.hows, text));
 }
 std::uint8_t Recorder::reduction(std::string_view name) {
   return static_cast<std::uint8_t>(index_of(tables_->reduction, tables_->header.reductions, name));
@@ -248,13 +303,15 @@ std::uint16_t Recorder::communicator(const Communicator& made) {
   return static_cast<std::uint16_t>(known);
 }
 
-void Recorder::begin_run(std::uint64_t ns) {
+void Recorder::begin_run(std::uint64_t time) {
   std::uint64_t none = 0;
-  tables_->header.init_ns.compare_exchange_strong(none, ns, std::memory_order_relaxed);
+  if (value(tables_->header.init) == none)
+    tables_->header.init.compare_exchange_strong(none, time, std::memory_order_relaxed);
 }
 
-void Recorder::end_run(std::uint64_t ns, End end) {
-  tables_->header.last_ns.store(ns, std::memory_order_relaxed);
+void Recorder::end_run(std::uint64_t time, End end) {
+  calibrate();
+  set(tables_->header.last, time);
   tables_->header.end.store(end, std::memory_order_release);
 }
 

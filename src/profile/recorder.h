@@ -8,38 +8,73 @@
 #include <string_view>
 
 #include "base/status.h"
+#include "profile/clock.h"
 #include "profile/layout.h"
 
 namespace sennit::profile {
 
-/// CLOCK_MONOTONIC in ns: the time of all records.
-std::uint64_t now_ns();
-
 class Recorder {
  public:
+  /// What a thread has of the recorder that it wrote to last.
+  class Thread {
+   public:
+    std::uint32_t number() const { return number_; }
+
+   private:
+    friend class Recorder;
+    std::uint64_t serial_ = 0;  ///< of the recorder
+    std::uint32_t number_ = 0, owner_ = 0;
+    Block *block_ = nullptr, *first_ = nullptr, *last_ = nullptr;  ///< in use; its own in a chain
+    std::uint32_t blocks_ = 0;
+    std::uint64_t calibration_ = 0;  ///< when it looks at the clocks again
+  };
+  /// The slot of a key that somebody found last, for who asks for the same one again and again.
+  template <class Of>
+  struct Found {
+    std::uint64_t key = 0;
+    Of* slot = nullptr;
+  };
+
   /// A default: some 500,000 calls.
   static constexpr std::uint64_t kFileBytes = std::uint64_t{48} << 20;
 
   /// Makes the file, which must not exist, at its full size: a disk that is full is found here, not in the middle of
   /// the program. `bytes`: of the file at most. Errors: invalid_argument (`bytes` hold no block), permission_denied,
   /// out_of_memory (the disk or the quota), system_error.
-  static Result<std::unique_ptr<Recorder>> create(const std::filesystem::path& file,
-                                                  std::uint64_t bytes = kFileBytes);
-  /// Makes one in memory alone, for tests and where no file can be made. Errors: invalid_argument, out_of_memory.
-  static Result<std::unique_ptr<Recorder>> in_memory(std::uint64_t bytes = kFileBytes);
+  static Result<std::unique_ptr<Recorder>> create(const std::filesystem::path& file, std::uint64_t bytes = kFileBytes,
+                                                  Clock clock = Clock::monotonic());
+  /// Makes one in memory alone, for tests. Errors: invalid_argument, out_of_memory.
+  static Result<std::unique_ptr<Recorder>> in_memory(std::uint64_t bytes = kFileBytes,
+                                                     Clock clock = Clock::monotonic());
   ~Recorder();
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
-  /// Counts the call in the sums and puts it into the calling thread's ring. Thread-safe, no lock, no allocation but
-  /// at every kCallsInBlock-th call of a thread; takes some 50 ns.
-  void record(const Call& call);
-  /// Counts a message with a rank of the job. Thread-safe.
-  void count_message(int rank, bool sent, std::uint64_t bytes);
+  /// The clock of all times that it is given.
+  const Clock& clock() const { return clock_; }
+  std::uint64_t now() const { return clock_.now(); }
+
+  /// The calling thread's; it stays where it is.
+  Thread& thread();
+  /// Counts the call in the sums and puts it into the thread's ring. No lock, no allocation.
+  void record(Thread& thread, const Call& call, Found<Sum>& found);
+  void record(const Call& call) {
+    Found<Sum> found;
+    record(thread(), call, found);
+  }
+  /// Tells the calls of a class that one of their requests has ended.
+  void end_request(Thread& thread, const Class& of, const Ended& ended);
+  /// Tells the calls of a class how long so many of them took together on a GPU.
+  void add_device_time(Thread& thread, const Class& of, std::uint64_t calls, std::uint64_t ns);
+  /// Counts a message with a rank of the job; a negative one is none of it.
+  void count_message(Thread& thread, int rank, bool sent, std::uint64_t bytes, Found<Peer>& found);
+  void count_message(int rank, bool sent, std::uint64_t bytes) {
+    Found<Peer> found;
+    count_message(thread(), rank, sent, bytes, found);
+  }
 
   /// Indices of names, which are added where they are new; the table's last index where it is full. Thread-safe.
   std::uint16_t function(std::string_view name);
-  std::uint8_t how(std::string_view text);
   std::uint8_t reduction(std::string_view name);
   std::uint16_t type(std::string_view name);
   std::uint8_t phase(std::string_view name);
@@ -47,19 +82,21 @@ class Recorder {
   std::uint16_t communicator(const Communicator& made);
 
   /// The time of MPI_Init's end or of the first call, from which the run counts. The first one stays.
-  void begin_run(std::uint64_t ns);
+  void begin_run(std::uint64_t time);
   /// The run's end: MPI_Finalize's begin, or the process's exit. A call after it sets it anew.
-  void end_run(std::uint64_t ns, End end);
+  void end_run(std::uint64_t time, End end);
 
   Header& header() { return tables_->header; }
   /// The file's content, as far as threads have published it.
   std::span<const std::byte> bytes() const { return {memory_, bytes_}; }
 
  private:
-  Recorder(std::byte* memory, std::uint64_t bytes);
-  static Result<std::unique_ptr<Recorder>> map(int file, std::uint64_t bytes);
-  Sum& sum_of(const Call& call);
-  Block* next_block();
+  Recorder(std::byte* memory, std::uint64_t bytes, Clock clock, const Clock::Moment& begin);
+  static Result<std::unique_ptr<Recorder>> map(int file, std::uint64_t bytes, Clock clock);
+  Sum& sum_of(const Thread& thread, const Class& of, Found<Sum>& found);
+  bool next_block(Thread& thread);
+  /// Tells how long the clock's tick is, as exactly as the time since the begin lets it.
+  void calibrate();
   template <class Table>
   std::size_t index_of(Table& table, std::atomic<std::uint32_t>& count, std::string_view name);
 
@@ -67,6 +104,7 @@ class Recorder {
   const std::uint64_t bytes_;
   Tables* const tables_;
   Block* const blocks_;
+  const Clock clock_;
   const std::uint64_t serial_;  ///< tells recorders of this process apart, for what threads keep of one
   std::mutex names_;            ///< taken alone, while a name is looked for and added
 };

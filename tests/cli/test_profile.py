@@ -60,6 +60,37 @@ def test_what_is_missing_is_said() -> None:
     assert "Of 7 calls only the sums were kept" in said
 
 
+def test_requests_polls_and_phases_are_shown() -> None:
+    document = data("profile")
+    for row in document["rows"]:
+        if row["function"] in ("MPI_Isend", "MPI_Irecv"):
+            row |= {"requests": row["calls"], "flight_seconds": 4e-4, "waited_seconds": 1e-4, "phase": "exchange"}
+    spread = {"least": 0.0, "mean": 3.87, "most": 7.74}
+    polls = {"calls": 500, "misses": 499, "seconds": 12, "missed_seconds": 11.6, "rank_missed_seconds": spread}
+    document["polls"] = [{"function": "MPI_Iprobe", **polls}]
+    said = shown(lambda console: print_profile(parse(Profile, document, "it"), console))
+    lines = [" ".join(line.split()) for line in said.splitlines()]
+    assert "MPI_Isend 3 133 33.3 75 %" in lines, said
+    assert "MPI_Iprobe 500 499 0 % 10 % 20 %" in lines, said
+    assert "exchange <1 % 0.000 6" in lines, said
+
+
+def test_times_on_gpus_come_first() -> None:
+    document = data("profile")
+    row = document["rows"][0] | {
+        "function": "ncclAllReduce",
+        "device_calls": 10,
+        "device_seconds": 0.1,
+        "calls": 3000,
+    }
+    document["rows"][0] = row
+    document["rows"][0]["bytes_in"] = document["rows"][0]["bytes_out"] = 3000 * 8_000_000
+    said = shown(lambda console: print_profile(parse(Profile, document, "it"), console))
+    assert "NCCL was at work on the GPUs for 26 % of run time, 26 % in ncclAllReduce of 4 MiB to 8 MiB" in said
+    assert "ncclAllReduce 4 MiB to 8 MiB 3000 10 10000 0.800 26 %" in [" ".join(each.split()) for each in
+                                                                        said.splitlines()], said  # fmt: skip
+
+
 def test_a_folder_is_new_and_its_owners_alone(tmp_path: Path) -> None:
     folder = make_folder(tmp_path / "run", is_rank=False)
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700

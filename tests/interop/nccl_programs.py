@@ -187,6 +187,16 @@ def driver() -> Path:
 
 
 @cache
+def driver_with_events() -> Path:
+    """What passes for CUDA's, to preload, where calls are timed by events."""
+    library = Path(TOGETHER.name) / "events" / "libcuda.so.1"
+    library.parent.mkdir()
+    command = ["gcc", "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o", str(library), *sources("fake_driver")]
+    subprocess.run(command, check=True)
+    return library
+
+
+@cache
 def without_unix_sockets() -> Path:
     """A library to preload behind the drop-in. Where compiled() is there, so is the compiler."""
     library = Path(TOGETHER.name) / "without_unix_sockets.so"

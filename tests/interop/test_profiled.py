@@ -99,6 +99,42 @@ def test_a_profile_has_every_call(name: str, way: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["mpich", "openmpi"])
+def test_what_ends_a_request_is_told_to_its_begin(name: str, tmp_path: Path) -> None:
+    """And what asks in vain, in what phase (c_profiled.c)."""
+    program, _ = have(name, "c_profiled.c")
+    document = profiled(program, tmp_path / "run")
+    told: dict[str, Counter[str]] = {part: Counter() for part in ("calls", "requests", "received_bytes", "misses")}
+    phases: dict[str, set[str | None]] = {}
+    for row in document["rows"]:
+        for part, counts in told.items():
+            counts[row["function"]] += row[part]
+        phases.setdefault(row["function"], set()).add(row["phase"])
+        assert row["flight_seconds"] >= row["waited_seconds"] >= 0
+        assert (row["flight_seconds"] > 0) == (row["requests"] > 0)
+    sent = 800  # bytes of a message
+    ended = {"MPI_Isend": 5, "MPI_Irecv": 5, "MPI_Send_init": 3, "MPI_Recv_init": 3, "MPI_Ibarrier": 1}
+    assert +told["requests"] == {name: RANKS * times for name, times in ended.items()}
+    assert told["calls"]["MPI_Irecv"] == 6 * RANKS, "one was cancelled"
+    assert told["calls"]["MPI_Isend"] == 6 * RANKS, "one was freed"
+    assert +told["received_bytes"] == {
+        "MPI_Irecv": RANKS * 5 * sent, "MPI_Recv_init": RANKS * 3 * sent, "MPI_Recv": RANKS * sent
+    }  # fmt: skip
+    assert told["misses"]["MPI_Iprobe"] == 5 * RANKS
+    polls = {each["function"]: each for each in document["polls"]}["MPI_Iprobe"]
+    assert (polls["calls"], polls["misses"]) == (5 * RANKS, 5 * RANKS)
+    assert 0 < polls["missed_seconds"] <= polls["seconds"]
+    assert phases["MPI_Init"] == {"early"}
+    assert phases["MPI_Irecv"] == {"exchange", None}
+    assert phases["MPI_Waitany"] == {"exchange"}
+    assert phases["MPI_Iprobe"] == {"level 2"}
+    assert phases["MPI_Finalize"] == {None}
+    assert document["partners"] == [
+        {"from": rank, "to": 1 - rank, "messages": 9, "bytes": 9 * sent} for rank in range(RANKS)
+    ]
+    assert [(each["type"], each["bytes"] > 0) for each in document["types"]] == [("MPI_DOUBLE", True)]
+
+
+@pytest.mark.parametrize("name", ["mpich", "openmpi"])
 def test_behind_a_launcher_ranks_share_a_folder(name: str, tmp_path: Path) -> None:
     program, _ = have(name, "c_observed.c")
     *launch, path = program.start(RANKS)
@@ -126,10 +162,12 @@ def test_killed_ranks_lose_nothing(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("test", ["collectives", "groups"])
 def test_a_profile_has_every_call_of_nccl(test: str, tmp_path: Path) -> None:
+    """And its time on the GPU, as far as a driver tells it; of groups, as a whole."""
     program, library = nccl_programs.have()
     folder = tmp_path / "run"
     folder.mkdir()
     settings = {"SENNIT_OBSERVER": "libsennit-recorder.so", "SENNIT_DISABLE": "1", "SENNIT_PROFILE": str(folder)}
+    settings["LD_PRELOAD"] = f"{library}:{nccl_programs.driver_with_events()}"
     job = program.run(test, RANKS, library, settings)
     nccl_programs.expect_right(job)
     asked = Counter(f"nccl{line.split()[0]}" for each in job.calls for line in each)
@@ -141,6 +179,18 @@ def test_a_profile_has_every_call_of_nccl(test: str, tmp_path: Path) -> None:
     assert {name: made[name] for name in names} == {name: asked[name] for name in names}
     reductions = [row for row in document["rows"] if row["function"] == "ncclAllReduce"]
     assert {row["communicator_size"] for row in reductions} == {RANKS}
+    assert document["gpu_times"] == "sampled"
+    timed = Counter({row["function"]: 0 for row in document["rows"]})
+    for row in document["rows"]:
+        timed[row["function"]] += row["device_calls"]
+        assert (row["device_seconds"] > 0) == (row["device_calls"] > 0)
+    timed["ncclBroadcast"] += timed.pop("ncclBcast", 0)
+    if test == "collectives":
+        moving = {name for name in names if not name.startswith("ncclComm")}
+        assert {name: timed[name] for name in moving} == {name: asked[name] for name in moving}
+    else:
+        assert timed["ncclGroupEnd"] == RANKS, "calls of several kinds on one stream"
+        assert timed["ncclAllReduce"] == 2 * RANKS, "in a group of their own, and alone"
 
 
 def test_parts_of_a_communicator_of_nccl_are_told_apart(tmp_path: Path) -> None:

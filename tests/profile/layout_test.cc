@@ -21,15 +21,14 @@ TEST(Bins, AreTheThesisOnesAndOneForNothing) {
 }
 
 TEST(Class, IsInItsKeyWhole) {
-  const Class most{kFunctions - 1, kCommunicators - 1, kHows - 1,      kReductions - 1,
-                   kPhases - 1,    kUnknownBin,        Memory::device, Memory::managed};
+  const Class most{kFunctions - 1, kCommunicators - 1, kReductions - 1, kPhases - 1,
+                   kUnknownBin,    Memory::device,     Memory::managed};
   for (const Class& each : {Class{}, most, Class{.function = 3, .bin = 65, .memory_out = Memory::pinned}}) {
     const Class back = Class::of(each.key());
     EXPECT_NE(each.key(), 0u);
     EXPECT_EQ(back.key(), each.key());
     EXPECT_EQ(back.function, each.function);
     EXPECT_EQ(back.communicator, each.communicator);
-    EXPECT_EQ(back.how, each.how);
     EXPECT_EQ(back.bin, each.bin);
     EXPECT_EQ(back.memory_in, each.memory_in);
     EXPECT_EQ(back.memory_out, each.memory_out);

@@ -14,20 +14,23 @@ struct MadeUp {
     Header& header = recorder->header();
     header.rank = rank;
     header.ranks = ranks;
-    recorder->how("");
-    recorder->reduction("");
-    recorder->type("");
-    recorder->phase("");
+    name_first(*recorder);
     Communicator world{.id = 7, .parent = 0, .size = static_cast<std::uint32_t>(ranks), .rank = 0, .name = {}};
     recorder->communicator(world);
+  }
+  /// The names of index 0, which calls without have.
+  static void name_first(Recorder& recorder) {
+    recorder.reduction("");
+    recorder.type("");
+    recorder.phase("");
   }
   /// A call of all ranks, `sequence`-th of the first communicator.
   void call(std::string_view function, std::uint64_t begin_ns, std::uint64_t end_ns, std::uint64_t bytes = 0,
             std::uint32_t sequence = 0, Memory memory = Memory::host) const {
     Call made{};
     made.function = recorder->function(function);
-    made.begin_ns = begin_ns;
-    made.end_ns = end_ns;
+    made.begin = begin_ns;
+    made.end = end_ns;
     made.bytes_in = made.bytes_out = bytes;
     made.memory_in = made.memory_out = memory;
     made.sequence = sequence;

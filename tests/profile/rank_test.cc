@@ -34,6 +34,22 @@ TEST(ReadRank, GivesBackWhatWasWritten) {
   EXPECT_EQ(rank.calls.size(), 2000u);
 }
 
+TEST(ReadRank, TicksBecomeNanoseconds) {
+  const MadeUp made(0, 1);
+  Header& header = made.recorder->header();
+  header.begin = 1000;
+  header.begin_ns = 500000;
+  header.ns_per_tick = 0.5;
+  made.call("MPI_Barrier", 900, 3000);
+  const Rank rank = made.read().value();
+  EXPECT_EQ(rank.calls.at(0).call.begin, 500000u - 50u);
+  EXPECT_EQ(rank.calls.at(0).call.end, 500000u + 1000u);
+  EXPECT_EQ(rank.sums.at(0).ns, 1050u);
+  EXPECT_EQ(rank.sums.at(0).least_ns, 1050u);
+  header.ns_per_tick = 0;
+  EXPECT_EQ(made.read().status().code(), Code::corrupt);
+}
+
 TEST(ReadRank, RefusesWhatIsCutOff) {
   const auto content = content_of(some_calls());
   for (std::size_t bytes :
@@ -50,7 +66,7 @@ TEST(ReadRank, RefusesOtherVersionsByName) {
   std::memcpy(content.data() + offsetof(Header, version), &version, sizeof version);
   const Status status = read_rank(content, "newer").status();
   EXPECT_EQ(status.code(), Code::unsupported);
-  EXPECT_NE(status.text().find("version 2"), std::string::npos) << status.text();
+  EXPECT_NE(status.text().find("version 3"), std::string::npos) << status.text();
 }
 
 /// Any byte changed: an error or a value, never more. The sanitizers look on.

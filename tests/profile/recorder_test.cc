@@ -23,13 +23,13 @@ TEST(Recorder, SumsAreExactWhenTheRingIsFull) {
   EXPECT_EQ(rank.sums[0].most_ns, 11u);
   EXPECT_EQ(rank.calls.size() + rank.calls_lost, kCalls);
   EXPECT_EQ(rank.calls.size(), 3 * kCallsInBlock + 3) << "the oldest go";
-  EXPECT_EQ(rank.calls.back().call.begin_ns, 1000 * (kCalls - 1));
+  EXPECT_EQ(rank.calls.back().call.begin, 1000 * (kCalls - 1));
   for (std::size_t i = 1; i < rank.calls.size(); ++i)
-    EXPECT_EQ(rank.calls[i].call.begin_ns, rank.calls[i - 1].call.begin_ns + 1000) << "in order, without a hole";
+    EXPECT_EQ(rank.calls[i].call.begin, rank.calls[i - 1].call.begin + 1000) << "in order, without a hole";
 }
 
 TEST(Recorder, ThreadsLoseNothing) {
-  constexpr int kThreads = 8, kCalls = 5000;
+  constexpr int kThreads = kOwners + 3, kCalls = 5000;
   const MadeUp made(0, 1, sizeof(Tables) + 2 * kThreads * sizeof(Block));
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t)
@@ -45,11 +45,29 @@ TEST(Recorder, ThreadsLoseNothing) {
     calls += sums.calls;
     ns += sums.ns;
   }
-  EXPECT_EQ(calls, std::uint64_t{kThreads} * kCalls);
+  EXPECT_EQ(calls, std::uint64_t{kThreads} * kCalls) << "those with sums of their own, and those without";
   EXPECT_EQ(ns, 5u * kThreads * kCalls);
   EXPECT_EQ(rank.calls.size() + rank.calls_lost, std::uint64_t{kThreads} * kCalls);
   EXPECT_EQ(rank.threads, static_cast<std::uint32_t>(kThreads));
   EXPECT_EQ(rank.messages.size(), static_cast<std::size_t>(kThreads));
+}
+
+/// The clock that profiles are written by says what CLOCK_MONOTONIC says.
+TEST(Recorder, ItsClockIsTheMachines) {
+  const auto recorder = Recorder::in_memory(sizeof(Tables) + sizeof(Block), Clock::best()).value();
+  MadeUp::name_first(*recorder);
+  recorder->function("MPI_Barrier");
+  recorder->communicator({});
+  const std::uint64_t before = now_ns();
+  const std::uint64_t time = recorder->now();
+  const std::uint64_t after = now_ns();
+  Call call{};
+  call.begin = call.end = time;
+  recorder->record(call);
+  const Rank rank = read_rank(recorder->bytes(), "it").value();
+  constexpr std::uint64_t kError = 1'000'000;
+  EXPECT_GT(rank.calls.at(0).call.begin + kError, before);
+  EXPECT_LT(rank.calls.at(0).call.begin, after + kError);
 }
 
 TEST(Recorder, TooManyNamesAreOthers) {
@@ -65,7 +83,7 @@ TEST(Recorder, ClassesBeyondTheTableAreSummedByFunction) {
   const MadeUp made(0, 1);
   Call call{};
   call.function = made.recorder->function("MPI_Send");
-  call.end_ns = 4;
+  call.end = 4;
   Communicator other{};
   while (made.recorder->communicator(other) + std::size_t{1} < kCommunicators) {
   }
@@ -100,15 +118,12 @@ TEST(Recorder, TheFileIsThereBeforeItsWriterEnds) {
   const auto file = std::filesystem::path(testing::TempDir()) / "there.sennit";
   std::filesystem::remove(file);
   const auto recorder = Recorder::create(file, sizeof(Tables) + sizeof(Block)).value();
+  MadeUp::name_first(*recorder);
   recorder->function("MPI_Barrier");
   recorder->communicator({});
-  recorder->how("");
-  recorder->reduction("");
-  recorder->type("");
-  recorder->phase("");
   Call call{};
-  call.begin_ns = 10;
-  call.end_ns = 30;
+  call.begin = 10;
+  call.end = 30;
   recorder->record(call);
   const Rank rank = read_rank(file).value();
   EXPECT_EQ(rank.end, End::running);

@@ -52,7 +52,7 @@ class Row(Part):
     memory_in: Memory
     memory_out: Memory
     reduction: str | None
-    how: str | None
+    how: str | None = None  # which algorithm did it; not known yet
     phase: str | None
     calls: NonNegativeInt
     processes: NonNegativeInt
@@ -65,11 +65,28 @@ class Row(Part):
     device_calls: NonNegativeInt
     device_seconds: NonNegativeFloat
     at_once: NonNegativeInt
+    # Of calls that begin requests: those that have ended, the time that they took together, and how much of that the
+    # program spent in the calls that ended them.
+    requests: NonNegativeInt = 0
+    flight_seconds: NonNegativeFloat = 0.0
+    waited_seconds: NonNegativeFloat = 0.0
+    # What came, of receives; `bytes_out` is what was posted.
+    received_bytes: NonNegativeInt = 0
+    # Calls that asked for something which was not there.
+    misses: NonNegativeInt = 0
+    missed_seconds: NonNegativeFloat = 0.0
 
     @property
     def counts(self) -> bool:
         """Whether its time is part of the run's."""
         return self.function not in OUTSIDE
+
+    @property
+    def gpu_seconds(self) -> float:
+        """Of all calls on GPUs, as those that were timed take it in the mean; 0 where none was."""
+        return (
+            self.device_seconds / self.device_calls * max(self.calls, self.device_calls) if self.device_calls else 0.0
+        )
 
     @property
     def on_gpu(self) -> bool:
@@ -104,6 +121,25 @@ class Skew(Part):
     latest_calls: NonNegativeInt
 
 
+class Polls(Part):
+    """Questions for what may not be there yet, such as MPI_Iprobe, and those that found nothing."""
+
+    function: str
+    calls: NonNegativeInt
+    misses: NonNegativeInt
+    seconds: NonNegativeFloat
+    missed_seconds: NonNegativeFloat
+    rank_missed_seconds: Spread
+
+
+class TypeUse(Part):
+    """Calls with elements of one type, as far as single calls were kept."""
+
+    type: str
+    calls: NonNegativeInt
+    bytes: NonNegativeInt
+
+
 class Unreadable(Part):
     """A process's file that could not be read."""
 
@@ -136,6 +172,8 @@ class Profile(Part):
     version: Literal[1]
     ranks_of_job: int
     accelerated: bool
+    # Of which calls `device_seconds` are: the time between two CUDA events on the call's stream, around the call.
+    gpu_times: Literal["none", "sampled", "all"] = "none"
     mpi: str | None
     nccl: str | None
     ranks: list[Rank]
@@ -143,6 +181,8 @@ class Profile(Part):
     rows: list[Row]
     partners: list[Partners]
     skew: list[Skew]
+    polls: list[Polls] = []
+    types: list[TypeUse] = []
     unreadable: list[Unreadable] = []
 
     @property

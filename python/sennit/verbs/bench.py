@@ -11,7 +11,7 @@ import typer
 
 from sennit.programs import process
 from sennit.programs.problem import Exit, Problem
-from sennit.verbs import torch, training
+from sennit.verbs import recording, torch, training
 from sennit.verbs.collective import add_verbs
 from sennit.verbs.mpi import add_verb
 from sennit.verbs.options import Csv, Html, Markdown, OnExecutor, ResultFile, examples, executor_arguments
@@ -138,6 +138,7 @@ def put(
 
 add_verbs(app)
 add_verb(app)
+recording.add_verb(app)
 torch.add_verb(app)
 training.add_verb(app)
 

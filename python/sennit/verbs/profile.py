@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Mapping
+from enum import Enum
 from pathlib import Path
 from types import FrameType
 from typing import Annotated
@@ -30,6 +31,15 @@ EXAMPLES = examples(
     "srun -n 4 sennit profile -o run1 -- ./program",
 )
 
+
+class GpuTimes(str, Enum):
+    """Calls whose time on the GPU is taken."""
+
+    SAMPLED = "sampled"
+    ALL = "all"
+    NONE = "none"
+
+
 OBSERVER = "libsennit-recorder.so"
 FEW = 4  # functions in the summary at a program's end
 
@@ -41,6 +51,8 @@ def profile(
                       help="Where the profile goes.")] = None,
     accelerate: Annotated[bool, typer.Option("--accelerate", help="As sennit run does, too. Else nothing is changed: "
                           "the program's own MPI and NCCL do all calls.")] = False,
+    gpu_times: Annotated[GpuTimes, typer.Option("--gpu-times", help="Which of NCCL's calls are timed on the GPU, by "
+                         "events on their streams.")] = GpuTimes.SAMPLED,
 ) -> None:  # fmt: skip
     """Run a program, and write down what it communicates: each call of MPI and NCCL, its size, its memory and its
     time. At the end a few lines say where the time went; `sennit report` says more.
@@ -54,6 +66,7 @@ def profile(
     is_rank = is_of_launcher(environment)
     folder = make_folder(output, is_rank)
     environment |= {"SENNIT_PROFILE": str(folder), "SENNIT_OBSERVER": OBSERVER}
+    environment["SENNIT_PROFILE_GPU_TIMES"] = gpu_times.value
     if not accelerate:
         environment["SENNIT_DISABLE"] = "1"
     command = with_library_before(program, command, environment)

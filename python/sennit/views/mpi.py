@@ -7,13 +7,14 @@ from functools import partial
 from sennit import units
 from sennit.compare.groups import Group, groups
 from sennit.compare.verdicts import beside
-from sennit.model.result import MPI, OWN, Result, Row
+from sennit.model.result import MPI, OWN, RECORDED, Result, Row
 from sennit.units import NOTHING
 from sennit.views import result_charts
 from sennit.views.sections import Section
 from sennit.views.text_table import Table
 
-NAMES = {"by_hand": "by hand", "mpi": "MPI alone", "ucx": "UCX"}
+NAMES = {"by_hand": "by hand", "mpi": "MPI alone", "ucx": "UCX",
+         "monitoring": "Open MPI's monitoring"}  # fmt: skip
 
 
 def sections(result: Result) -> list[Section]:
@@ -61,6 +62,8 @@ def _time(row: Row | None) -> str:
 
 def sentences(group: Group) -> list[str]:
     """Than whom sennit is faster and where, where slower; and what it costs beside the MPI on host buffers."""
+    if RECORDED in group.variants:
+        return recording(group)
     if OWN not in group.variants:
         return []
     said = []
@@ -68,6 +71,19 @@ def sentences(group: Group) -> list[str]:
         beside_mpi = peer == MPI and group.first.buffers in ("host", "")
         said += cost(group) if beside_mpi else beside(group, peer, spoken(peer))
     return said
+
+
+def recording(group: Group) -> list[str]:
+    """How much longer a call takes that is written down, at the size where that is most."""
+    added = [
+        (recorded.median_us - alone.median_us, size)
+        for size in group.sizes
+        if (recorded := group.row(size, RECORDED)) and (alone := group.row(size, MPI))
+    ]
+    if not added:
+        return []
+    most, size = max(added)
+    return [f"Recorded it takes {most:+.3f} µs more{f' at {units.size(size)}' if group.is_sized() else ''}."]
 
 
 def cost(group: Group) -> list[str]:

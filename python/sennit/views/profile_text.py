@@ -11,6 +11,10 @@ from sennit.views.text_table import Table, print_part
 
 LITTLE = 0.02  # of run time, below which nothing is worth a change
 MOST_LINES = 12
+GPU_TIMES = (
+    "From an event before the call on its stream to one behind it: waiting for other ranks is in it. GB/s: the "
+    "call's size by that time."
+)
 UNEVEN = 0.25  # of the time in calls of all ranks
 
 
@@ -22,6 +26,16 @@ def print_profile(profile: Profile, console: Console, functions: int = MOST_LINE
     sizes = by_size(profile)
     if sizes.lines:
         print_part("By size and memory", [sizes], [], console)
+    if any(row.device_calls for row in profile.rows):
+        print_part("On GPUs", [by_gpu_time(profile)], [GPU_TIMES], console)
+    requests = by_request(profile)
+    if requests.lines:
+        print_part("Nonblocking calls", [requests], [], console)
+    if profile.polls:
+        print_part("Polls", [by_poll(profile)], [], console)
+    phases = by_phase(profile)
+    if phases.lines:
+        print_part("By phase", [phases], [], console)
     if profile.partners:
         print_part("Partners", [by_partner(profile)], partners_said(profile), console)
     for said in (*skew_said(profile), *warnings(profile)):
@@ -35,6 +49,16 @@ def headline(profile: Profile) -> str:
         return "The program called neither MPI nor NCCL between its start and its end."
     inside = sum(row.rank_seconds.mean for row in profile.counted)
     share = profile.share(inside)
+    on_gpus = sorted((row for row in profile.counted if row.gpu_seconds), key=lambda row: -row.gpu_seconds)
+    if on_gpus:
+        whole, largest = (
+            profile.share(sum(row.gpu_seconds for row in rows) / max(1, len(profile.ranks)))
+            for rows in (on_gpus, on_gpus[:1])
+        )
+        return (
+            f"NCCL was at work on the GPUs for {units.percent(whole)} of run time, {units.percent(largest)} in "
+            f"{described(on_gpus[0])}; calls of MPI and NCCL took {units.percent(share)} on the host."
+        )
     if only_enqueued(profile):
         return (
             f"Calls of MPI and NCCL took {units.percent(share)} of run time on the host; what NCCL did on the GPUs "
@@ -132,6 +156,80 @@ def by_size(profile: Profile) -> Table:
         lines,
         left=("size",),
     )
+
+
+def by_gpu_time(profile: Profile) -> Table:
+    """Calls that were timed on GPUs, by size; what took longest first."""
+    rows = sorted((row for row in profile.rows if row.device_calls), key=lambda row: -row.gpu_seconds)
+    processes = max(1, len(profile.ranks))
+    lines = []
+    for row in rows[:MOST_LINES]:
+        seconds = row.device_seconds / row.device_calls
+        bytes_a_call = max(row.bytes_in, row.bytes_out) / max(1, row.calls)
+        lines.append((
+            row.function,
+            span(row) if row.memory else units.NOTHING,
+            str(row.calls),
+            str(row.device_calls),
+            units.three_digits(seconds * 1e6),
+            units.three_digits(bytes_a_call / seconds / 1e9) if row.memory and seconds else units.NOTHING,
+            units.percent(profile.share(row.gpu_seconds / processes)),
+        ))  # fmt: skip
+    headings = ("function", "size", "calls", "timed", "µs a call", "GB/s", "of run time")
+    return Table(headings, lines, left=("function", "size"))
+
+
+def by_request(profile: Profile) -> Table:
+    """How much of the time in which requests were under way the program did something else."""
+    groups: dict[str, list[Row]] = {}
+    for row in profile.rows:
+        if row.requests:
+            groups.setdefault(row.function, []).append(row)
+    lines = []
+    for name, rows in sorted(groups.items(), key=lambda item: -sum(row.waited_seconds for row in item[1])):
+        requests = sum(row.requests for row in rows)
+        flight, waited = (sum(getattr(row, f"{part}_seconds") for row in rows) for part in ("flight", "waited"))
+        lines.append((
+            name,
+            str(requests),
+            units.three_digits(flight / requests * 1e6),
+            units.three_digits(waited / requests * 1e6),
+            units.percent(1 - waited / flight) if flight else units.NOTHING,
+        ))  # fmt: skip
+    return Table(
+        ("function", "requests", "µs in flight", "µs waited for", "overlapped"),
+        lines[:MOST_LINES],
+        left=("function",),
+    )
+
+
+def by_poll(profile: Profile) -> Table:
+    """Questions that found nothing (seed 003, section 3.3.6)."""
+    lines = [
+        (
+            polls.function,
+            str(polls.calls),
+            str(polls.misses),
+            *(units.percent(profile.share(each)) for each in (polls.rank_missed_seconds.least,
+              polls.rank_missed_seconds.mean, polls.rank_missed_seconds.most)),
+        )
+        for polls in profile.polls[:MOST_LINES]
+    ]  # fmt: skip
+    return Table(
+        ("function", "calls", "found nothing", "of run time, least", "mean", "most"), lines, left=("function",)
+    )
+
+
+def by_phase(profile: Profile) -> Table:
+    """Of programs that name phases."""
+    if not any(row.phase for row in profile.counted):
+        return Table((), [])
+    totals = profile.totals(lambda row: row.phase or "none")
+    lines = [
+        (name, units.percent(profile.share(total.seconds)), f"{total.seconds:.3f}", str(total.calls))
+        for name, total in list(totals.items())[:MOST_LINES]
+    ]
+    return Table(("phase", "of run time", "s a process", "calls"), lines, left=("phase",))
 
 
 def by_partner(profile: Profile, most: int = MOST_LINES) -> Table:

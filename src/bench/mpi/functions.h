@@ -25,14 +25,16 @@ struct Functions : shim::mpi::BenchFunctions<Abi> {
   }
 };
 
-/// Looks every member up in `library` (RTLD_DEFAULT: as the program itself would). The name of the first one of
-/// MPI 3.0 that is missing; empty where none is.
+/// Looks every member up in `library` (RTLD_DEFAULT: as the program itself would). What is preloaded answers for
+/// MPI_NAME in an MPI's library too, so that one is asked for PMPI_NAME, which is the same function. The name of the
+/// first one of MPI 3.0 that is missing; empty where none is.
 template <class Abi>
 std::string find(void* library, Functions<Abi>& functions) {
   std::string missing;
   functions.each([&](auto& function, const char* name, bool newer) {
     const std::string symbol = std::string("MPI_") + name;
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, symbol.c_str()));
+    const std::string own = library != RTLD_DEFAULT ? "P" + symbol : symbol;
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, own.c_str()));
     if (function != nullptr) return;
     if (!newer && missing.empty()) missing = symbol;
     if (symbol.ends_with("_init") && !symbol.starts_with("MPI_P") && functions.no_persistent.empty())

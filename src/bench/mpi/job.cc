@@ -69,8 +69,9 @@ class JobOf final : public Job {
     auto disabled = environment_switch("SENNIT_DISABLE");
     if (!disabled) return disabled.status();
     has_sennit_ = preloaded && !*disabled;
+    is_observed_ = preloaded && *disabled && !environment("SENNIT_OBSERVER").empty();
     if (const auto missing = find(found.handle, without_); !missing.empty()) return lacking(missing);
-    if (const auto missing = find(RTLD_DEFAULT, with_); has_sennit_ && !missing.empty()) return lacking(missing);
+    if (const auto missing = find(RTLD_DEFAULT, with_); is_before_mpi() && !missing.empty()) return lacking(missing);
     library_ = shim::mpi::Library<Abi>::open(found.handle);
     if (library_ == nullptr) return lacking("function that every MPI 3.0 has");
 
@@ -112,7 +113,8 @@ class JobOf final : public Job {
   }
 
   /// What starts and ends MPI, and makes what both kinds of calls use: the drop-in has to know of it.
-  Functions<Abi>& made_by() { return has_sennit_ ? with_ : without_; }
+  Functions<Abi>& made_by() { return is_before_mpi() ? with_ : without_; }
+  bool is_before_mpi() const { return has_sennit_ || is_observed_; }
 
   /// Each rank and the one on either side. Collective.
   Status make_ring(const Layout& layout) {

@@ -16,7 +16,7 @@ namespace sennit::bench::mpi {
 /// What one rank does in one variant: its buffers, and who is called.
 struct Batch {
   Layout layout;
-  bool with_sennit = false;
+  bool with_sennit = false;    ///< by its entry points
   std::string variant;         ///< what it is called, on every rank
   std::byte* input = nullptr;  ///< of the program, as is
   std::byte* output = nullptr;
@@ -43,6 +43,8 @@ class Job {
   int size() const { return size_; }
   /// Whether sennit's drop-in stands before the MPI.
   bool has_sennit() const { return has_sennit_; }
+  /// Whether an observer does, and no drop-in: calls with sennit are then those that it sees.
+  bool is_observed() const { return is_observed_; }
   /// The MPI's function that an operation needs and that this one, being older, has not; else empty.
   virtual std::string lacks(const Benchmark& benchmark) const = 0;
   /// What the MPI says of itself, in one line.
@@ -66,7 +68,7 @@ class Job {
   virtual int all_gather(const void* mine, void* all, int bytes) = 0;
 
   int rank_ = 0, size_ = 1;
-  bool has_sennit_ = false;
+  bool has_sennit_ = false, is_observed_ = false;
   std::string version_;
 };
 

@@ -68,9 +68,9 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--op", options.op, "Operator, such as sum (default), max, bit_and");
   app.add_option("--vs", options.versus,
                  "Measured in turns with sennit: by_hand (GPU buffers copied to pinned memory and back) and mpi (the "
-                 "MPI itself); default both; or none")
+                 "MPI itself); default both; or none. recorded: by an observer, with SENNIT_DISABLE")
       ->delimiter(',')
-      ->check(CLI::IsMember({"by_hand", "mpi", "none"}));
+      ->check(CLI::IsMember({"by_hand", "mpi", kRecorded, "none"}));
   app.add_flag("--direct", options.direct, "This MPI takes GPU buffers itself: give them to it as well");
   app.add_option("--library", options.library, "The MPI's library; default: the one that belongs to the launcher");
   app.add_option("--bind", options.bind,

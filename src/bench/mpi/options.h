@@ -9,6 +9,9 @@
 
 namespace sennit::bench::mpi {
 
+/// The variant of calls that an observer sees, which goes on to the MPI itself.
+inline constexpr const char* kRecorded = "recorded";
+
 struct Options {
   std::vector<std::string> operations = {"latency", "bandwidth", "bidirectional", "allreduce", "bcast", "alltoall"};
   std::vector<std::string> sizes, buffers, versus;

@@ -190,6 +190,7 @@ class Rank {
     std::vector<Variant> variants;
     const bool gpu = any_gpu(what.buffers) && has_size(what.operation);
     if (has_sennit_) variants.push_back({kOwn, true, false});
+    if (job_->is_observed() && options_.against(kRecorded)) variants.push_back({kRecorded, true, false});
     if (gpu && options_.against("by_hand")) variants.push_back({"by_hand", false, true});
     // Any MPI can use managed memory as it is.
     if ((!gpu || options_.direct || what.buffers == Buffers::managed) && options_.against("mpi"))

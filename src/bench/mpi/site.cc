@@ -173,7 +173,7 @@ Result<std::vector<Times>> Site::time(const Case& what, const std::vector<Varian
       if (round >= 0) samples[index].push_back(ran->us);
     }
   std::vector<Times> times;
-  const auto own = std::ranges::find(variants, kOwn, &Variant::name) - variants.begin();
+  const auto own = std::ranges::find(variants, true, &Variant::with_sennit) - variants.begin();
   for (std::size_t i = 0; i < variants.size(); ++i) {
     Times one{measure::summarise(samples[i]), planned.calls[i], {}};
     if (own < count && static_cast<std::ptrdiff_t>(i) != own)

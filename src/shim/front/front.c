@@ -153,6 +153,7 @@ static void attach_observer(void) {
   observation.library = front.library;
   observation.flavour = front.flavour;
   observed = attach != NULL && attach(&observation) == 0;
+  if (observed) sennit_front_observed();
 }
 
 /* Returns the program's own definition. */

@@ -58,6 +58,32 @@ int sennit_front_idle(void) {
   return sennit_front_disabled() && observer_name() == NULL;
 }
 
+/* What a program has named before there was an observer. */
+static char early_phase[64];
+static void* _Atomic observer_library;
+
+static int tell_phase(const char* name) {
+  void (*begin)(const char*) = NULL;
+  void* const library = observer_library;
+  if (library != NULL) *(void**)&begin = dlsym(library, "sennit_profile_phase");
+  if (begin != NULL) begin(name);
+  return begin != NULL;
+}
+
+void sennit_front_observed(void) {
+  if (early_phase[0] != 0 && tell_phase(early_phase)) early_phase[0] = 0;
+}
+
+/* Programs name what they do from now on; null or "": nothing any more. Returns 1 if somebody writes it down. */
+__attribute__((visibility("default"))) int sennit_profile_phase(const char* name) {
+  if (name == NULL) name = "";
+  if (observer_library == NULL && observer_name() != NULL) {
+    (void)snprintf(early_phase, sizeof early_phase, "%s", name);
+    return 1;
+  }
+  return tell_phase(name);
+}
+
 void* sennit_front_observer(const char* symbol) {
   static atomic_flag said = ATOMIC_FLAG_INIT;
   const char* const file = observer_name();
@@ -65,5 +91,6 @@ void* sennit_front_observer(const char* symbol) {
   void* const library = open_library(file);
   if (library == NULL && !atomic_flag_test_and_set(&said))
     sennit_front_say("the program is not observed (SENNIT_OBSERVER)", dlerror());
+  if (library != NULL) observer_library = library;
   return library != NULL ? dlsym(library, symbol) : NULL;
 }

@@ -23,5 +23,8 @@ __attribute__((visibility("hidden"))) void* sennit_front_load(const char* file, 
  * loaded. */
 __attribute__((visibility("hidden"))) void* sennit_front_observer(const char* symbol);
 
+/* To be called once an observer has begun. */
+__attribute__((visibility("hidden"))) void sennit_front_observed(void);
+
 /* This is the drop-in for NCCL, once the program has called NCCL; else null. */
 extern __attribute__((visibility("hidden"))) void* sennit_nccl_drop_in;

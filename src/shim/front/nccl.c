@@ -93,7 +93,7 @@ static void attach_nccl(void) {
 static void attach_nccl_observer(void) {
   sennit_observe_function* const attach = (sennit_observe_function*)sennit_front_observer(SENNIT_OBSERVE_NCCL);
   nccl_observation.library = nccl_front.library;
-  if (attach != NULL) (void)attach(&nccl_observation);
+  if (attach != NULL && attach(&nccl_observation) == 0) sennit_front_observed();
 }
 
 static void bind_nccl(void) {

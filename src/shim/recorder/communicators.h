@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "profile/recorder.h"
+#include "shim/mpi/abi/mpi.h"
 
 namespace sennit::shim::recorder {
 
@@ -25,6 +26,7 @@ struct KnownCommunicator {
   std::atomic<std::uint32_t> children{0};  ///< calls so far that made communicators of it
   /// The number of a call of all ranks that begins now; 0 where ranks could not match it.
   std::uint32_t next_call() { return id == 0 ? 0 : sequence.fetch_add(1, std::memory_order_relaxed) + 1; }
+  mpi::CommShape shape;          ///< of one of MPI's
   std::vector<int> world_ranks;  ///< by rank of those that messages go to; empty: not known
   int world_rank(int rank) const {
     return rank >= 0 && static_cast<std::size_t>(rank) < world_ranks.size()

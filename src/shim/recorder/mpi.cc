@@ -1,24 +1,35 @@
 // The observer of MPI's calls: each becomes one record of the profile. What a record needs of the call's arguments is
 // read before the call, which may free them; the clock is read next to the call itself.
 #include <cstring>
-#include <type_traits>
+#include <string>
+#include <unordered_map>
+
+#include <fmt/format.h>
 
 #include "shim/front/front.h"
 #include "shim/mpi/abi/library.h"
 #include "shim/mpi/call/message_size.h"
 #include "shim/mpi/call/observing.h"
+#include "shim/recorder/call_memo.h"
 #include "shim/recorder/communicators.h"
 #include "shim/recorder/process_profile.h"
+#include "shim/recorder/requests.h"
 
 namespace sennit::shim::recorder {
 
 namespace {
 
-/// What is written of each function, found once.
+/// What is known of each function.
 struct FunctionFacts {
   std::uint16_t index = 0;
-  bool of_all = false;                   ///< a collective call, not one that is only prepared
-  bool sends = false, receives = false;  ///< messages, as this rank's
+  bool of_all = false;                    ///< a collective call, not one that is only prepared
+  bool sends = false, receives = false;   ///< messages, as this rank's
+  bool frees = false;                     ///< something whose handle another one may have from then on
+  bool polls = false;                     ///< asks for something that may not be there, and does not wait for it
+  bool tells = false;                     ///< a status of the message that it has received
+  bool begins = false, prepares = false;  ///< a request, which runs or is to be started
+  Ending ending = Ending::none;
+  DecidingArguments deciding;
 };
 
 template <class Abi>
@@ -27,6 +38,7 @@ class MpiRecorder {
   using Entry = mpi::Entry;
   using Frame = mpi::Frame;
   using Kind = mpi::Kind;
+  using Status = typename Abi::Status;
 
  public:
   static bool begin(const sennit_observation& observation) {
@@ -37,35 +49,64 @@ class MpiRecorder {
     for (std::size_t i = 0; i < mpi::kEntries; ++i) {
       const Description& of = mpi::kDescriptions[i];
       const bool runs = of.form != mpi::Form::persistent;
-      facts_[i] = {recorder->function(of.name), runs && is_of_all(of),
-                   runs && (of.kind == Kind::send || of.kind == Kind::exchange), runs && of.kind == Kind::receive};
+      const auto entry = static_cast<Entry>(i);
+      const bool begins = of.request != mpi::kAbsent && !of.request_is_value && of.kind != Kind::requests &&
+                          entry != Entry::Grequest_start;
+      facts_[i] = {.index = recorder->function(of.name),
+                   .of_all = runs && is_of_all(of),
+                   .sends = of.kind == Kind::send || of.kind == Kind::exchange || entry == Entry::Psend_init,
+                   .receives = of.kind == Kind::receive || entry == Entry::Precv_init,
+                   .frees = frees(entry),
+                   .polls = polls(entry),
+                   .tells = of.status != mpi::kAbsent && (of.kind == Kind::receive || of.kind == Kind::exchange),
+                   .begins = begins,
+                   .prepares = begins && std::strstr(of.name, "_init") != nullptr,
+                   .ending = ending_of(entry),
+                   .deciding = DecidingArguments(of)};
     }
+    for (const mpi::Predefined& one : mpi::kPredefined)
+      if (one.kind == "type")
+        if (const mpi::Handle type = mpi::Library<Abi>::predefined(one, observation.library); type != 0)
+          types_.try_emplace(type, recorder->type(one.name));
+    derived_ = recorder->type("made by the program");
     mpi::Observing<Abi, MpiRecorder>::begin(observation);
     return true;
   }
 
   static int observe(Frame& frame) {
     profile::Recorder* const recorder = current_profile();
-    const InCall in_call;
-    if (recorder == nullptr || !in_call.outermost()) return frame.call();
-    const Entry entry = mpi::entry_of(*frame.of);
+    const InCall in_call(recorder);
+    if (!in_call.outermost()) return frame.call();
+    const Description& of = *frame.of;
+    const Entry entry = mpi::entry_of(of);
     if (entry == Entry::Finalize) return finalize(*recorder, frame);
-    profile::Call call{};
-    call.function = facts_[std::size_t(entry)].index;
-    call.peer = call.tag = -1;
+    const FunctionFacts& facts = facts_[std::size_t(entry)];
+    CallMemos::Memo& memo = described(*recorder, frame, facts, memos_of(in_call.own()));
+    DescribedCall& known = memo.described;
+    profile::Call call = known.call;
     call.at_once = in_call.others();
-    const mpi::Handle freed =
-        frame.of->freed != mpi::kAbsent && begun_ ? handle_at(frame, frame.of->freed) : mpi::kNoHandle;
-    if (begun_) describe(*recorder, frame, facts_[std::size_t(entry)], call);
-    call.begin_ns = profile::now_ns();
+    if (of.tag != mpi::kAbsent) call.tag = frame.number(of.tag);
+    if (known.input != mpi::kAbsent) call.memory_in = memory_of(frame.pointer(known.input));
+    if (known.output != mpi::kAbsent) call.memory_out = memory_of(frame.pointer(known.output));
+    if (call.in_place != 0 && known.input == mpi::kAbsent) call.memory_in = call.memory_out;
+    if (facts.of_all && known.communicator != nullptr) call.sequence = known.communicator->next_call();
+    call.phase = the_process.phase.load(std::memory_order_relaxed);
+    if (facts.frees) free_handle(frame);
+    profile::Recorder::Thread& thread = in_call.thread();
+    if (facts.ending != Ending::none || facts.tells)
+      return observe_ending(*recorder, thread, frame, facts, known, call);
+    if (of.kind == Kind::requests) before_requests(frame, entry);
+    call.begin = recorder->now();
     const int code = frame.call();
-    call.end_ns = profile::now_ns();
-    if (entry == Entry::Init || entry == Entry::Init_thread) begin_run(*recorder, call.end_ns);
-    if (code == 0 && begun_) {
-      if (freed != mpi::kNoHandle) communicators_.forget(freed);
-      if (frame.of->made != mpi::kAbsent && !is_window(*frame.of)) know(*recorder, handle_at(frame, frame.of->made));
-    }
-    recorder->record(call);
+    call.end = recorder->now();
+    if (entry == Entry::Init || entry == Entry::Init_thread) begin_run(*recorder, call.end);
+    if (code == 0 && begun_ && of.made != mpi::kAbsent && !is_window(of)) know(*recorder, handle_at(frame, of.made));
+    if (code == 0 && begun_ && facts.begins) begin_request(frame, facts, known, call);
+    if (code == 0 && begun_ && of.kind == Kind::requests) after_requests(*recorder, thread, frame, entry, call);
+    if (entry == Entry::Pcontrol) begin_level(frame.number(0));
+    if (facts.polls && code == 0) call.missed = *frame.pointer<int>(of.flag) == 0 ? 1 : 0;
+    if (!facts.prepares) recorder->count_message(thread, known.to, true, call.bytes_in, known.sent);
+    recorder->record(thread, call, known.sum);
     return code;
   }
 
@@ -73,6 +114,22 @@ class MpiRecorder {
   static bool is_of_all(const Description& of) {
     return of.kind == Kind::collective || of.kind == Kind::neighbor || std::strcmp(of.name, "MPI_Barrier") == 0 ||
            std::strcmp(of.name, "MPI_Ibarrier") == 0;
+  }
+  static bool frees(Entry entry) {
+    return entry == Entry::Comm_free || entry == Entry::Comm_disconnect || entry == Entry::Win_free ||
+           entry == Entry::Type_free || entry == Entry::Op_free;
+  }
+  static bool polls(Entry entry) {
+    switch (entry) {
+      case Entry::Iprobe:
+      case Entry::Improbe:
+      case Entry::Request_get_status:
+      case Entry::Request_get_status_all:
+      case Entry::Request_get_status_any:
+      case Entry::Parrived:
+      case Entry::Win_test: return true;
+      default: return false;
+    }
   }
   static bool is_window(const Description& of) { return std::strncmp(of.name, "MPI_Win_", 8) == 0; }
 
@@ -82,20 +139,119 @@ class MpiRecorder {
     return at != nullptr ? mpi::to_handle(*at) : mpi::kNoHandle;
   }
 
+  /// A call that ends requests, or receives a message.
+  static int observe_ending(profile::Recorder& recorder, profile::Recorder::Thread& thread, Frame& frame,
+                            const FunctionFacts& facts, DescribedCall& known, profile::Call& call) {
+    const Description& of = *frame.of;
+    const EndingCall<Abi> ending(frame, facts.ending, memos_of(own_thread).room());
+    call.begin = recorder.now();
+    const int code = frame.call();
+    call.end = recorder.now();
+    if (code == 0 && begun_) {
+      ending.visit([&](mpi::Handle request, const Status& status) {
+        if (request != library_->request_null()) end_request(recorder, thread, request, status, call);
+      });
+      if (of.flag != mpi::kAbsent) call.missed = *frame.pointer<int>(of.flag) == 0 ? 1 : 0;
+      if (of.completed != mpi::kAbsent) call.missed = *frame.pointer<int>(of.completed) == 0 ? 1 : 0;
+      if (facts.tells) {
+        call.received = bytes_of(ending.status());
+        if (facts.receives) call.peer = ending.status().source;
+        count_received(recorder, thread, known.communicator, ending.status(), call.received, known.received);
+      }
+    } else {
+      ending.visit_gone(library_->request_null(), [](mpi::Handle request) { requests_.forget(request); });
+    }
+    recorder.count_message(thread, known.to, true, call.bytes_in, known.sent);
+    recorder.record(thread, call, known.sum);
+    return code;
+  }
+
+  static std::uint64_t bytes_of(const Status& status) {
+    // The quick question first, whose answer is an int.
+    int few = 0;
+    if (library_->call().get_count(&status, library_->byte(), &few) == 0 && few >= 0)
+      return static_cast<std::uint64_t>(few);
+    mpi::Count bytes = 0;
+    const bool known = library_->call().get_elements_x(&status, library_->byte(), &bytes) == 0 && bytes > 0;
+    return known ? static_cast<std::uint64_t>(bytes) : 0;
+  }
+  static void count_received(profile::Recorder& recorder, profile::Recorder::Thread& thread,
+                             const KnownCommunicator* communicator, const Status& status, std::uint64_t bytes,
+                             profile::Recorder::Found<profile::Peer>& found) {
+    if (communicator != nullptr)
+      recorder.count_message(thread, communicator->world_rank(status.source), false, bytes, found);
+  }
+
+  static void begin_request(const Frame& frame, const FunctionFacts& facts, const DescribedCall& known,
+                            const profile::Call& call) {
+    const auto* const at = frame.pointer<const typename Abi::Request>(frame.of->request);
+    if (at == nullptr || mpi::to_handle(*at) == library_->request_null()) return;
+    requests_.add(mpi::to_handle(*at), {.of = profile::class_of(call),
+                                        .begun = facts.prepares ? 0 : call.begin,
+                                        .bytes = call.bytes_in,
+                                        .communicator = known.communicator,
+                                        .to = known.to,
+                                        .receives = facts.receives,
+                                        .persistent = facts.prepares});
+  }
+
+  static void end_request(profile::Recorder& recorder, profile::Recorder::Thread& thread, mpi::Handle request,
+                          const Status& status, const profile::Call& by) {
+    const auto of = requests_.end(request);
+    if (!of) return;
+    int cancelled = 0;
+    if (of->cancelled && library_->call().test_cancelled(&status, &cancelled) == 0 && cancelled != 0) return;
+    profile::Ended ended{.flight = by.end - of->begun, .waited = by.end - by.begin};
+    if (of->receives) {
+      ended.received = bytes_of(status);
+      profile::Recorder::Found<profile::Peer> found;
+      count_received(recorder, thread, of->communicator, status, ended.received, found);
+    }
+    recorder.end_request(thread, of->of, ended);
+  }
+
+  /// Requests that are freed or cancelled: their handles may go with the call.
+  static void before_requests(const Frame& frame, Entry entry) {
+    if (!begun_ || (entry != Entry::Request_free && entry != Entry::Cancel)) return;
+    const auto* const at = frame.pointer<const typename Abi::Request>(frame.of->request);
+    if (at == nullptr) return;
+    if (entry == Entry::Cancel)
+      requests_.cancel(mpi::to_handle(*at));
+    else
+      requests_.forget(mpi::to_handle(*at));
+  }
+  /// Persistent ones that have started.
+  static void after_requests(profile::Recorder& recorder, profile::Recorder::Thread& thread, const Frame& frame,
+                             Entry entry, const profile::Call& call) {
+    if (entry != Entry::Start && entry != Entry::Startall) return;
+    const bool one = entry == Entry::Start;
+    const auto* const at = frame.pointer<const typename Abi::Request>(one ? frame.of->request : frame.of->requests);
+    const int count = one ? 1 : frame.number(frame.of->request_count);
+    for (int i = 0; i < count; ++i)
+      if (const auto of = requests_.start(mpi::to_handle(at[i]), call.begin)) {
+        profile::Recorder::Found<profile::Peer> found;
+        recorder.count_message(thread, of->to, true, of->bytes, found);
+      }
+  }
+
+  /// What MPI says of levels: 1 is what there is without.
+  static void begin_level(int level) { begin_phase(level == 1 ? std::string() : fmt::format("level {}", level)); }
+
   static int finalize(profile::Recorder& recorder, Frame& frame) {
     profile::Call call{};
     call.function = facts_[std::size_t(Entry::Finalize)].index;
     call.peer = call.tag = -1;
-    call.begin_ns = profile::now_ns();
-    recorder.end_run(call.begin_ns, profile::End::finalized);
+    call.begin = recorder.now();
+    recorder.end_run(call.begin, profile::End::finalized);
     begun_ = false;
+    ++epoch_;
     const int code = frame.call();
-    call.end_ns = profile::now_ns();
+    call.end = recorder.now();
     recorder.record(call);
     return code;
   }
 
-  static void begin_run(profile::Recorder& recorder, std::uint64_t ns) {
+  static void begin_run(profile::Recorder& recorder, std::uint64_t time) {
     mpi::CommShape world;
     if (library_->shape(library_->comm_world(), world) != 0) return;
     recorder.header().rank = world.rank;
@@ -105,7 +261,7 @@ class MpiRecorder {
     profile::set(recorder.header().mpi, flavour);
     begun_ = true;
     know(recorder, library_->comm_world());
-    recorder.begin_run(ns);
+    recorder.begin_run(time);
   }
 
   static KnownCommunicator* know(profile::Recorder& recorder, mpi::Handle handle) {
@@ -114,60 +270,99 @@ class MpiRecorder {
     std::vector<int> members, world_ranks;
     if (library_->shape(handle, shape) != 0 || library_->all_world_ranks(handle, members) != 0) return nullptr;
     if (library_->world_ranks(handle, world_ranks) != 0) world_ranks.clear();
-    return &communicators_.add(recorder, handle, static_cast<std::uint32_t>(shape.rank), std::move(members),
-                               std::move(world_ranks), library_->name(handle));
+    KnownCommunicator& known = communicators_.add(recorder, handle, static_cast<std::uint32_t>(shape.rank),
+                                                  std::move(members), std::move(world_ranks), library_->name(handle));
+    known.shape = shape;
+    ++epoch_;
+    return &known;
+  }
+
+  /// Before the call: once it has returned, another thread may get a new thing with the same handle.
+  static void free_handle(const Frame& frame) {
+    if (begun_ && frame.of->freed != mpi::kAbsent) communicators_.forget(handle_at(frame, frame.of->freed));
+    ++epoch_;
+  }
+
+  /// The call as one before with the same arguments, or described anew.
+  static CallMemos::Memo& described(profile::Recorder& recorder, const Frame& frame, const FunctionFacts& facts,
+                                    CallMemos& memos) {
+    if (!begun_ || !facts.deciding.are_few()) {
+      CallMemos::Memo& memo = memos.unkept();
+      describe(recorder, frame, facts, memo);
+      return memo;
+    }
+    DecidingArguments::Key key;
+    facts.deciding.read(
+        frame, [](const void* address) { return address == nullptr               ? 1u
+                                                : library_->is_in_place(address) ? 2u
+                                                                                 : 0u; },
+        key);
+    bool is_new = false;
+    CallMemos::Memo& memo = memos.find(facts.deciding, std::size_t(mpi::entry_of(*frame.of)),
+                                       epoch_.load(std::memory_order_relaxed), key, is_new);
+    if (is_new) describe(recorder, frame, facts, memo);
+    return memo;
   }
 
   /// Reads what the call's arguments say.
   static void describe(profile::Recorder& recorder, const Frame& frame, const FunctionFacts& facts,
-                       profile::Call& call) {
+                       CallMemos::Memo& memo) {
     const Description& of = *frame.of;
+    DescribedCall& made = memo.described;
+    profile::Call& call = made.call;
+    call.function = facts.index;
+    call.peer = call.tag = -1;
+    if (!begun_) return;
     const mpi::Handle comm = frame.handle(of.comm);
-    KnownCommunicator* communicator = nullptr;
     if (of.comm != mpi::kAbsent) {
-      communicator = communicators_.find(comm);
-      if (communicator == nullptr) communicator = know(recorder, comm);  // made where nobody looked
+      made.communicator = communicators_.find(comm);
+      if (made.communicator == nullptr) {
+        made.communicator = know(recorder, comm);  // made where nobody looked
+        memo.epoch = 0;
+      }
     }
-    if (communicator != nullptr) {
-      call.communicator = communicator->index;
-      if (facts.of_all) call.sequence = communicator->next_call();
-    }
-    if (of.tag != mpi::kAbsent) call.tag = frame.number(of.tag);
-    if (of.op != mpi::kAbsent) {
-      call.reduction = reduction_of(library_->op(frame.handle(of.op)));
-    }
+    if (made.communicator != nullptr) call.communicator = made.communicator->index;
+    if (of.op != mpi::kAbsent) call.reduction = reduction_of(library_->op(frame.handle(of.op)));
     for (const mpi::Argument peer : {of.root, of.dest, of.source, of.target_rank})
       if (peer != mpi::kAbsent && call.peer < 0) call.peer = frame.number(peer);
-    if (of.buffers == 0 || (of.comm != mpi::kAbsent && communicator == nullptr)) return;
-    const mpi::Call described = frame.describe(*library_, of.comm != mpi::kAbsent ? comm : library_->comm_world());
+    if (of.buffers == 0 || (of.comm != mpi::kAbsent && made.communicator == nullptr)) return;
+    const mpi::Call described = frame.describe(*library_, of.comm != mpi::kAbsent ? comm : library_->comm_world(),
+                                               made.communicator != nullptr ? &made.communicator->shape : nullptr);
     const std::uint64_t bytes = mpi::message_size(described);
+    for (const mpi::Part& part : described.all())
+      if (call.type == 0 && part.elements.type != mpi::kNoHandle) call.type = type_of(part.elements.type);
     call.in_place = described.in_place() ? 1 : 0;
-    for (const mpi::Part& part : described.all()) {
+    for (std::size_t i = 0; i < of.buffers; ++i) {
+      const mpi::Part& part = described.parts[i];
       if (!part.used()) continue;
-      const profile::Memory memory = memory_of(part.address);
-      if (part.access != mpi::Access::out && call.memory_in == profile::Memory::absent) {
-        call.memory_in = memory;
+      if (part.access != mpi::Access::out && made.input == mpi::kAbsent) {
+        made.input = of.buffer[i].address;
         call.bytes_in = bytes;
       }
-      if (part.access != mpi::Access::in && call.memory_out == profile::Memory::absent) {
-        call.memory_out = memory;
+      if (part.access != mpi::Access::in && made.output == mpi::kAbsent) {
+        made.output = of.buffer[i].address;
         call.bytes_out = bytes;
       }
     }
-    if (call.in_place != 0 && call.memory_in == profile::Memory::absent) {
-      call.memory_in = call.memory_out;
-      call.bytes_in = call.bytes_out;
-    }
-    if (communicator != nullptr && facts.sends)
-      recorder.count_message(communicator->world_rank(frame.number(of.dest)), true, bytes);
-    if (communicator != nullptr && facts.receives)
-      recorder.count_message(communicator->world_rank(frame.number(of.source)), false, bytes);
+    if (call.in_place != 0 && made.input == mpi::kAbsent) call.bytes_in = call.bytes_out;
+    if (made.communicator == nullptr) return;
+    if (facts.sends) made.to = made.communicator->world_rank(frame.number(of.dest));
+  }
+
+  static std::uint16_t type_of(mpi::Handle type) {
+    const auto found = types_.find(type);
+    return found != types_.end() ? found->second : derived_;
   }
 
   static constinit inline const mpi::Library<Abi>* library_ = nullptr;
   static constinit inline std::array<FunctionFacts, mpi::kEntries> facts_{};
-  static constinit inline std::atomic<bool> begun_{false};                     ///< MPI answers
-  static inline KnownCommunicators& communicators_ = *new KnownCommunicators;  // never destroyed, as the recorder
+  static inline std::unordered_map<mpi::Handle, std::uint16_t>& types_ =  // never destroyed, as the recorder
+      *new std::unordered_map<mpi::Handle, std::uint16_t>;
+  static constinit inline std::uint16_t derived_ = 0;            ///< the name of all other types
+  static constinit inline std::atomic<bool> begun_{false};       ///< MPI answers
+  static constinit inline std::atomic<std::uint64_t> epoch_{1};  ///< see CallMemos
+  static inline KnownCommunicators& communicators_ = *new KnownCommunicators;
+  static inline OpenRequests& requests_ = *new OpenRequests;
 };
 
 }  // namespace

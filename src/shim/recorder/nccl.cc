@@ -1,10 +1,16 @@
 // The observer of NCCL's calls. A record has the host's time of the call, which only enqueues it.
 #include <dlfcn.h>
 
+#include <atomic>
+#include <cstdlib>
+#include <mutex>
+
 #include "shim/front/front.h"
 #include "shim/nccl/abi/observing.h"
 #include "shim/nccl/abi/types.h"
+#include "shim/recorder/call_group.h"
 #include "shim/recorder/communicators.h"
+#include "shim/recorder/gpu_times.h"
 #include "shim/recorder/process_profile.h"
 
 namespace sennit::shim::recorder {
@@ -23,6 +29,8 @@ class NcclRecorder {
     if (recorder == nullptr) return false;
     count_ = reinterpret_cast<Count>(dlsym(observation.library, "ncclCommCount"));
     for (std::size_t i = 0; i < nccl::kEntries; ++i) functions_[i] = recorder->function(nccl::kDescriptions[i].name);
+    for (std::size_t i = 0; i < types_.size(); ++i)
+      types_[i] = recorder->type(device::name(static_cast<device::Type>(i)));
     profile::set(recorder->header().nccl, "NCCL");
     nccl::Observing<NcclRecorder>::begin(observation);
     return true;
@@ -31,22 +39,28 @@ class NcclRecorder {
   template <class Next>
   static auto observe(const Frame& frame, const Next& next) {
     profile::Recorder* const recorder = current_profile();
-    const InCall in_call;
-    if (recorder == nullptr || !in_call.outermost() || frame.of->kind == Kind::state) return next();
+    const InCall in_call(recorder);
+    if (!in_call.outermost() || frame.of->kind == Kind::state) return next();
     const Description& of = *frame.of;
     profile::Call call{};
+    profile::Recorder::Found<profile::Sum> found;
     call.function = functions_[std::size_t(frame.entry())];
     call.peer = call.tag = -1;
     call.at_once = in_call.others();
+    call.phase = the_process.phase.load(std::memory_order_relaxed);
     const Handle comm = of.comm != nccl::kAbsent ? handle_of(frame, of.comm) : 0;
     describe(frame, comm, call);
     if (of.kind == Kind::ends) known().forget(comm);
-    call.begin_ns = profile::now_ns();
-    const auto result = next();
-    call.end_ns = profile::now_ns();
-    recorder->begin_run(call.begin_ns);
+    const auto make = [&] {
+      call.begin = recorder->now();
+      const auto result = next();
+      call.end = recorder->now();
+      return result;
+    };
+    const auto result = timed(*recorder, frame, group_of(in_call.own()), call, make);
+    recorder->begin_run(call.begin);
     if (of.kind == Kind::makes) learn(*recorder, frame, comm);
-    recorder->record(call);
+    recorder->record(in_call.thread(), call, found);
     return result;
   }
 
@@ -54,6 +68,66 @@ class NcclRecorder {
   static KnownCommunicators& known() {
     static auto* const made = new KnownCommunicators;  // never destroyed, as the recorder
     return *made;
+  }
+
+  /// Null where no times are wanted, or the program has not loaded CUDA.
+  static GpuTimer* timer(profile::Recorder& recorder) {
+    constexpr int kTries = 100;
+    static std::mutex making;
+    static int tries = 0;
+    if (GpuTimer* const made = timer_.load(std::memory_order_acquire)) return made;
+    const profile::GpuTimes wanted = wanted_gpu_times();
+    if (wanted == profile::GpuTimes::none) return nullptr;
+    const std::lock_guard lock(making);
+    if (timer_.load(std::memory_order_relaxed) != nullptr || tries++ >= kTries) return timer_;
+    const auto driver = GpuDriver::of_process();
+    if (!driver) return nullptr;
+    recorder.header().gpu_times = wanted;
+    timer_ = new GpuTimer(*driver, wanted == profile::GpuTimes::all);  // never destroyed, as the recorder
+    std::atexit([] {
+      if (profile::Recorder* const last = current_profile()) timer_.load()->collect(*last);
+    });
+    return timer_;
+  }
+
+  /// A call on a communicator that does not block may be put onto the stream later: its end is then unknown.
+  template <class R>
+  static void end_or_drop(GpuTimer& gpu, GpuTimer::Pair& pair, void* stream, const GpuTimer::Calls& calls, R result) {
+    if (result == R{})
+      gpu.end(pair, stream, calls);
+    else
+      gpu.drop(pair);
+  }
+
+  /// Makes the call, with events around it if it is its turn. A call of a group begins at the group's end.
+  template <class Make>
+  static auto timed(profile::Recorder& recorder, const Frame& frame, CallGroup& group, const profile::Call& call,
+                    const Make& make) {
+    const Entry entry = frame.entry();
+    const bool runs_group = entry == Entry::group_end && group.ends() && !group.streams().empty();
+    if (frame.of->stream != nccl::kAbsent && group.is_open())
+      group.add(frame.pointer(frame.of->stream), profile::class_of(call));
+    const bool runs = frame.of->stream != nccl::kAbsent && !group.is_open();
+    GpuTimer* const gpu = runs || runs_group ? timer(recorder) : nullptr;
+    if (gpu == nullptr) {
+      const auto result = make();
+      if (entry == Entry::group_start) group.start();
+      if (entry == Entry::group_end || entry == Entry::group_simulate_end) group.end();
+      return result;
+    }
+    gpu->collect(recorder);
+    CallGroup alone;
+    if (runs) alone.add(frame.pointer(frame.of->stream), profile::class_of(call));
+    auto& streams = runs ? alone.streams() : group.streams();
+    for (CallGroup::OnStream& one : streams) {
+      if (one.is_mixed) one.calls = {profile::class_of(call), 1};
+      if (gpu->is_due(one.calls.of)) one.pair = gpu->begin(one.stream);
+    }
+    const auto result = make();
+    for (const CallGroup::OnStream& one : streams)
+      if (one.pair != nullptr) end_or_drop(*gpu, *one.pair, one.stream, one.calls, result);
+    if (runs_group) group.end();
+    return result;
   }
 
   static Handle handle_of(const Frame& frame, nccl::Argument argument) {
@@ -104,8 +178,10 @@ class NcclRecorder {
     }
     std::uint64_t bytes = 0;
     if (of.count != nccl::kAbsent && of.type != nccl::kAbsent)
-      if (const auto type = nccl::type_of(static_cast<int>(frame.integer(of.type))))
+      if (const auto type = nccl::type_of(static_cast<int>(frame.integer(of.type)))) {
         bytes = static_cast<std::uint64_t>(frame.integer(of.count)) * device::bytes_of(*type);
+        call.type = types_[static_cast<std::size_t>(*type)];
+      }
     const bool sends = frame.entry() == Entry::send, receives = frame.entry() == Entry::recv;
     const void* const input = frame.pointer(sends ? (of.input != nccl::kAbsent ? of.input : of.output) : of.input);
     const void* const output = sends ? nullptr : frame.pointer(of.output);
@@ -120,9 +196,11 @@ class NcclRecorder {
     call.in_place = input == output ? 1 : 0;
   }
 
+  static constinit inline std::atomic<GpuTimer*> timer_{nullptr};
   using Count = int (*)(const void* comm, int* ranks);
   static constinit inline Count count_ = nullptr;  ///< NCCL's ncclCommCount
   static constinit inline std::array<std::uint16_t, nccl::kEntries> functions_{};
+  static constinit inline std::array<std::uint16_t, device::kTypes> types_{};
 };
 
 }  // namespace

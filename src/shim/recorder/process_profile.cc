@@ -3,28 +3,32 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "base/environment.h"
+#include "shim/recorder/call_group.h"
+#include "shim/recorder/call_memo.h"
 
 namespace sennit::shim::recorder {
+
+constinit ProcessProfile the_process;
+thread_local constinit OwnThread own_thread;
 
 namespace {
 
 struct Process {
   std::mutex mutex;  // of begin_profile() alone
   bool tried = false;
-  std::atomic<profile::Recorder*> current{nullptr};
   std::unique_ptr<Memories> memories;
-  std::atomic<int> in_calls{0};
+  pthread_key_t thread{};                                         // ends what a thread has
   std::array<std::uint8_t, device::kOperators + 1> reductions{};  ///< the last: of the program's own
 };
 
@@ -33,8 +37,6 @@ Process& process() {
   static auto* const made = new Process;
   return *made;
 }
-
-thread_local int depth = 0;
 
 void say(const std::string& what) {
   std::fputs(fmt::format("sennit: this process is not profiled: {}\n", what).c_str(), stderr);
@@ -46,14 +48,28 @@ bool is_on(std::string_view variable) {
 }
 
 void in_child() {
-  process().current.store(nullptr, std::memory_order_relaxed);
+  the_process.current.store(nullptr, std::memory_order_relaxed);
+}
+
+void end_thread(void*) {
+  delete std::exchange(own_thread.memos, nullptr);  // a call that still comes has new ones, which stay
+  delete std::exchange(own_thread.group, nullptr);
+}
+
+template <class Of>
+Of& own(Of*& of) {
+  if (of == nullptr) {
+    of = new Of;
+    (void)pthread_setspecific(process().thread, of);
+  }
+  return *of;
 }
 
 void at_exit() {
   profile::Recorder* const recorder = current_profile();
   if (recorder == nullptr) return;
   if (recorder->header().end.load(std::memory_order_relaxed) == profile::End::running)
-    recorder->end_run(profile::now_ns(), profile::End::exited);
+    recorder->end_run(recorder->now(), profile::End::exited);
 }
 
 std::string program() {
@@ -81,8 +97,9 @@ profile::Recorder* begin_profile() {
   }
   std::array<char, 64> host{};
   if (gethostname(host.data(), host.size() - 1) != 0) host = {'?'};
-  auto made = profile::Recorder::create(std::filesystem::path(folder) /
-                                        fmt::format("{}-{}.sennit-profile", host.data(), getpid()));
+  auto made = profile::Recorder::create(
+      std::filesystem::path(folder) / fmt::format("{}-{}.sennit-profile", host.data(), getpid()),
+      profile::Recorder::kFileBytes, profile::Clock::best());
   if (!made) {
     say(made.status().text());
     return nullptr;
@@ -92,7 +109,6 @@ profile::Recorder* begin_profile() {
   recorder->header().accelerated = is_on("SENNIT_DISABLE") ? 0 : 1;
   profile::set(recorder->header().program, program());
   // The names at index 0 are those of calls without.
-  recorder->how("");
   recorder->reduction("");
   for (int op = 0; op < device::kOperators; ++op)
     it.reductions[static_cast<std::size_t>(op)] =
@@ -101,14 +117,33 @@ profile::Recorder* begin_profile() {
   recorder->type("");
   recorder->phase("");
   recorder->communicator({});
-  it.current.store(recorder, std::memory_order_release);
+  (void)pthread_key_create(&it.thread, end_thread);
+  the_process.current.store(recorder, std::memory_order_release);
   pthread_atfork(nullptr, nullptr, in_child);
   std::atexit(at_exit);
   return recorder;
 }
 
-profile::Recorder* current_profile() {
-  return process().current.load(std::memory_order_acquire);
+profile::GpuTimes wanted_gpu_times() {
+  static const profile::GpuTimes wanted = [] {
+    const std::string said = environment("SENNIT_PROFILE_GPU_TIMES");
+    return said == "none"  ? profile::GpuTimes::none
+           : said == "all" ? profile::GpuTimes::all
+                           : profile::GpuTimes::sampled;
+  }();
+  return wanted;
+}
+
+void begin_phase(std::string_view name) {
+  if (profile::Recorder* const recorder = current_profile())
+    the_process.phase.store(recorder->phase(name), std::memory_order_relaxed);
+}
+
+CallMemos& memos_of(OwnThread& own) {
+  return recorder::own(own.memos);
+}
+CallGroup& group_of(OwnThread& own) {
+  return recorder::own(own.group);
 }
 
 profile::Memory memory_of(const void* address) {
@@ -127,15 +162,8 @@ std::uint8_t reduction_of(std::optional<device::Operator> op) {
   return op ? known[static_cast<std::size_t>(*op)] : known.back();
 }
 
-InCall::InCall() : outermost_(depth++ == 0) {
-  if (outermost_)
-    others_ =
-        static_cast<std::uint8_t>(std::clamp(process().in_calls.fetch_add(1, std::memory_order_relaxed), 0, 255));
-}
-
-InCall::~InCall() {
-  --depth;
-  if (outermost_) process().in_calls.fetch_sub(1, std::memory_order_relaxed);
-}
-
 }  // namespace sennit::shim::recorder
+
+extern "C" __attribute__((visibility("default"))) void sennit_profile_phase(const char* name) {
+  sennit::shim::recorder::begin_phase(name != nullptr ? name : "");
+}

@@ -2,8 +2,11 @@
 // MPI or NCCL, and ended with the process.
 #pragma once
 
+#include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "device/type.h"
 #include "profile/recorder.h"
@@ -16,8 +19,41 @@ namespace sennit::shim::recorder {
 /// for good, whose calls are not this process's.
 profile::Recorder* begin_profile();
 
+/// What the process has, where each call looks.
+struct ProcessProfile {
+  std::atomic<profile::Recorder*> current{nullptr};
+  std::atomic<bool> first_in_call{false};  ///< the thread that called first, which needs no locked instruction so
+  std::atomic<int> others_in_calls{0};
+  std::atomic<std::uint8_t> phase{0};  ///< that calls belong to
+};
+extern constinit ProcessProfile the_process;
+
 /// The profile, once it has begun and unless this is a child of fork(); one load.
-profile::Recorder* current_profile();
+inline profile::Recorder* current_profile() {
+  return the_process.current.load(std::memory_order_acquire);
+}
+
+/// What SENNIT_PROFILE_GPU_TIMES says.
+profile::GpuTimes wanted_gpu_times();
+
+/// Calls that begin from now on belong to this phase; an empty name: to none.
+void begin_phase(std::string_view name);
+
+class CallMemos;
+class CallGroup;
+
+/// What a thread has of its own. There is no destructor: threads make calls while they end.
+struct OwnThread {
+  profile::Recorder::Thread* written = nullptr;  ///< null: it has not recorded
+  CallMemos* memos = nullptr;                    ///< of MPI's calls
+  CallGroup* group = nullptr;                    ///< of NCCL's
+  int depth = 0;                                 ///< calls within calls
+};
+extern thread_local constinit OwnThread own_thread;
+
+/// The thread's, made when it is first asked for; they go with it.
+CallMemos& memos_of(OwnThread& own);
+CallGroup& group_of(OwnThread& own);
 
 /// What kind of memory an address lies in; `absent` for null. Costs some ns for what is on the heap or a stack, else
 /// a call of the driver.
@@ -30,16 +66,40 @@ std::uint8_t reduction_of(std::optional<device::Operator> op);
 /// a wrapper that calls another function) is not one of the program's: `outermost` is then false.
 class InCall {
  public:
-  InCall();
-  ~InCall();
+  explicit InCall(profile::Recorder* recorder)
+      : own_(own_thread), outermost_(own_.depth++ == 0 && recorder != nullptr) {
+    if (!outermost_) return;
+    if (own_.written == nullptr) own_.written = &recorder->thread();
+    int others = 0;
+    if (own_.written->number() == 0) {
+      the_process.first_in_call.store(true, std::memory_order_relaxed);
+      others = the_process.others_in_calls.load(std::memory_order_relaxed);
+    } else {
+      others = the_process.others_in_calls.fetch_add(1, std::memory_order_relaxed) +
+               (the_process.first_in_call.load(std::memory_order_relaxed) ? 1 : 0);
+    }
+    others_ = static_cast<std::uint8_t>(std::clamp(others, 0, 255));
+  }
+  ~InCall() {
+    --own_.depth;
+    if (!outermost_) return;
+    if (own_.written->number() == 0)
+      the_process.first_in_call.store(false, std::memory_order_relaxed);
+    else
+      the_process.others_in_calls.fetch_sub(1, std::memory_order_relaxed);
+  }
   InCall(const InCall&) = delete;
   InCall& operator=(const InCall&) = delete;
 
+  /// Whether the call is to be recorded.
   bool outermost() const { return outermost_; }
+  OwnThread& own() const { return own_; }
+  profile::Recorder::Thread& thread() const { return *own_.written; }
   std::uint8_t others() const { return others_; }  ///< threads that were in calls when this one began; 255 at most
 
  private:
-  bool outermost_;
+  OwnThread& own_;
+  const bool outermost_;
   std::uint8_t others_ = 0;
 };
 

@@ -126,6 +126,7 @@ struct Call {
   bool in_place() const;
 
   const CommShape& place() const;  ///< of this rank in the communicator
+  void know(const CommShape& place) { place_ = place; }
   int blocks() const { return place().inter ? place().remote_size : place().size; }
   int sources() const;
   int destinations() const;

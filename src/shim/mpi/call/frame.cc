@@ -79,8 +79,9 @@ Elements Frame::elements(const ElementsOf& described, const Call& call) const {
   return made;
 }
 
-Call Frame::describe(const Mpi& mpi, Handle comm) const {
+Call Frame::describe(const Mpi& mpi, Handle comm, const CommShape* place) const {
   Call call(mpi, of->family, of->form, comm);
+  if (place != nullptr) call.know(*place);
   call.op = handle(of->op);
   if (of->root != kAbsent) call.root = number(of->root);
   if (of->dest != kAbsent) call.dest = number(of->dest);

@@ -42,12 +42,11 @@ class Observing {
   template <Entry entry, class... A>
   static int call(A... a) {
     static_assert(sizeof...(A) <= kMostArguments);
-    Frame frame;
-    frame.of = &description_of(entry);
-    frame.bits = {to_bits(a)...};
-    frame.function = observation_->next[std::size_t(entry)];
-    frame.caller = &call_with_bits<A...>;
-    frame.handles_are_pointers = std::is_pointer_v<typename Abi::Comm>;
+    Frame frame{.of = &description_of(entry),
+                .bits = {to_bits(a)...},
+                .function = observation_->next[std::size_t(entry)],
+                .caller = &call_with_bits<A...>,
+                .handles_are_pointers = std::is_pointer_v<typename Abi::Comm>};
     return Observer::observe(frame);
   }
   template <Entry entry, class... A>

@@ -1,0 +1,44 @@
+// Calls of NCCL between ncclGroupStart and the ncclGroupEnd that begins them all.
+#pragma once
+
+#include <vector>
+
+#include "shim/recorder/gpu_times.h"
+
+namespace sennit::shim::recorder {
+
+/// A thread's group, which may be within another one.
+class CallGroup {
+ public:
+  /// What the group does on one stream.
+  struct OnStream {
+    void* stream = nullptr;
+    GpuTimer::Calls calls;
+    bool is_mixed = false;  ///< of several classes: its time is none of theirs
+    GpuTimer::Pair* pair = nullptr;
+  };
+
+  bool is_open() const { return depth_ > 0; }
+  /// Whether the next end is that of the outermost one.
+  bool ends() const { return depth_ == 1; }
+  void start() { ++depth_; }
+  void end() {
+    if (depth_ > 0 && --depth_ == 0) streams_.clear();
+  }
+  void add(void* stream, const profile::Class& of) {
+    for (OnStream& one : streams_) {
+      if (one.stream != stream) continue;
+      one.is_mixed = one.is_mixed || one.calls.of.key() != of.key();
+      ++one.calls.calls;
+      return;
+    }
+    streams_.push_back({stream, {of, 1}, false, nullptr});
+  }
+  std::vector<OnStream>& streams() { return streams_; }
+
+ private:
+  int depth_ = 0;
+  std::vector<OnStream> streams_;
+};
+
+}  // namespace sennit::shim::recorder
