@@ -188,9 +188,10 @@ Result<Rank> read_rank(std::span<const std::byte> content, std::string_view orig
     if (count > kCallsInBlock) return corrupt("a block has more calls than room", origin);
     for (std::uint64_t i = 0; i < count; ++i) {
       if (!indices.hold(block->call[i])) return corrupt("a call that cannot be", origin);
-      TimedCall& made = rank.calls.emplace_back(block->call[i], block->thread);
+      TimedCall made{block->call[i], block->thread};
       made.call.begin = ticks.time(made.call.begin);
       made.call.end = ticks.time(made.call.end);
+      rank.calls.push_back(made);
     }
   }
   if (rank.last_ns == 0)

@@ -1,7 +1,10 @@
 #include "profile/rank.h"
 
+#include <array>
 #include <cstring>
 #include <random>
+#include <ranges>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -71,21 +74,23 @@ TEST(ReadRank, RefusesOtherVersionsByName) {
 
 /// Any byte changed: an error or a value, never more. The sanitizers look on.
 TEST(ReadRank, BelievesNothing) {
-  const auto content = content_of(some_calls());
+  auto content = content_of(some_calls());
   std::mt19937_64 random(1);
   const std::size_t behind_sums = content.size() - 4 * sizeof(Block);
   for (int i = 0; i < 300; ++i) {
-    auto changed = content;
-    for (int j = 0; j < 4; ++j) {
+    std::array<std::pair<std::size_t, std::byte>, 4> before;
+    for (std::size_t j = 0; j < before.size(); ++j) {
       const std::size_t at = j == 0  ? random() % sizeof(Header)
-                             : j < 3 ? random() % changed.size()
+                             : j < 3 ? random() % content.size()
                                      : behind_sums + random() % (2 * sizeof(Block));
-      changed[at] = static_cast<std::byte>(random());
+      before[j] = {at, content[at]};
+      content[at] = static_cast<std::byte>(random());
     }
-    const auto rank = read_rank(changed, "changed");
+    const auto rank = read_rank(content, "changed");
     if (rank.ok()) {
       EXPECT_LE(rank->calls.size(), 4 * kCallsInBlock);
     }
+    for (const auto& [at, byte] : std::views::reverse(before)) content[at] = byte;
   }
 }
 
