@@ -118,6 +118,16 @@ def test_empty_polls() -> None:
     assert "2000000 of MPI_Iprobe; 1.50 µs each" in found.evidence
 
 
+def test_polls_that_found_nothing() -> None:
+    document = made_up.halo()
+    document["polls"] = [
+        {"function": "MPI_Iprobe", "calls": 1000, "misses": 990, "seconds": 160.0, "missed_seconds": 141.0,
+         "rank_missed_seconds": {"least": 5.0, "mean": 8.8, "most": 10.0}}
+    ]  # fmt: skip
+    found = one(document, "Looking for messages that are not there takes 22 % of run time.")
+    assert found.evidence == "Found nothing: 990 of 1000 calls of MPI_Iprobe."
+
+
 def test_a_late_rank() -> None:
     found = one(made_up.halo(), "Ranks wait for rank 5 for 9 % of run time: it computes longer")
     assert found.share == pytest.approx(56 / 16 / 40)

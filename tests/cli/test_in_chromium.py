@@ -36,7 +36,10 @@ def phases() -> Any:
     for number, row in enumerate(document["rows"]):
         row |= {"how": "staged: no such call on GPUs" if number % 2 else "direct copy", "phase": f"phase {number}"}
         row |= {"memory_in": ["gpu", "pinned", "managed", "host", "none"][number % 5]}
-    return document | {"missing": [3]}
+    document["rows"][0] |= {"requests": 9, "flight_seconds": 3.0, "waited_seconds": 1.0}
+    spread = {"least": 1.0, "mean": 3.0, "most": 5.0}
+    polls = {"function": "MPI_Iprobe", "calls": 9, "misses": 8, "seconds": 50.0, "missed_seconds": 48.0}
+    return document | {"missing": [3], "polls": [polls | {"rank_missed_seconds": spread}]}
 
 
 def page_of(document: Any) -> str:

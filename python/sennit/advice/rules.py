@@ -94,7 +94,18 @@ def small_buckets(profile: Profile, _known: Known) -> Iterator[Advice]:
 
 
 def empty_polls(profile: Profile, _known: Known) -> Iterator[Advice]:
-    """Calls that look for a message, or for a request's end, again and again."""
+    """Calls that look for a message, or for a request's end, again and again; those that found nothing, where that is
+    known."""
+    if profile.polls:
+        seconds = sum(each.rank_missed_seconds.mean for each in profile.polls)
+        named = "; ".join(f"{each.misses} of {each.calls} calls of {each.function}" for each in profile.polls[:3])
+        yield Advice(
+            profile.share(seconds),
+            f"Looking for messages that are not there takes {_part(profile, seconds)} of run time.",
+            f"Found nothing: {named}.",
+            "Look less often, or wait for the message (MPI_Probe, MPI_Wait) where there is nothing else to do.",
+        )
+        return
     rows = [row for row in profile.counted if plain(row.function) in POLLS]
     found = sums(profile, rows, lambda row: row.function)
     if not found:

@@ -30,9 +30,7 @@ def on_gpu_clock(row: Row) -> bool:
 def spent(row: Row, processes: int) -> float:
     """Seconds of one process in the mean: on the GPU where calls were timed there, else the host's. Of calls of which
     some were timed, all are taken to be like these."""
-    if not on_gpu_clock(row):
-        return row.rank_seconds.mean
-    return row.device_seconds / row.device_calls * row.calls / max(1, processes)
+    return row.gpu_seconds / max(1, processes) if on_gpu_clock(row) else row.rank_seconds.mean
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from sennit.views.charts.columns import Columns, column_chart
 from sennit.views.charts.heat import heat_chart
 from sennit.views.profile.part import Part, percent_axis
 from sennit.views.profile.sizes import sizes
-from sennit.views.profile_text import by_partner, partners_said
+from sennit.views.profile_text import by_partner, by_poll, by_request, partners_said
 from sennit.views.text_table import Table
 
 KINDS = {
@@ -32,8 +32,8 @@ OF_GPU = "Time of calls that were timed on the GPU is the GPU’s, which may com
 
 def parts(profile: Profile) -> list[Part]:
     """All of them that there is something of."""
-    made = (functions(profile), sizes(profile), how(profile), phases(profile), partners(profile), waiting(profile),
-            ranks(profile))  # fmt: skip
+    made = (functions(profile), sizes(profile), how(profile), phases(profile), requests(profile), polls(profile),
+            partners(profile), waiting(profile), ranks(profile))  # fmt: skip
     return [part for part in made if part is not None]
 
 
@@ -69,6 +69,25 @@ def phases(profile: Profile) -> Part | None:
         return None
     found = sums(profile, profile.counted, lambda row: row.phase or "before the first phase")
     return _bars(profile, "By phase", "phases", "phase", found)
+
+
+def requests(profile: Profile) -> Part | None:
+    """Of calls that began requests, how much of their time was overlapped."""
+    table = by_request(profile)
+    said = "Overlapped is the time in flight that was not spent in the call that ended the request."
+    return Part("Nonblocking calls", [said], {}, table) if table.lines else None
+
+
+def polls(profile: Profile) -> Part | None:
+    """Questions for what was not there (seed 003, section 3.3.6)."""
+    if not profile.polls:
+        return None
+    bars = []
+    for each in profile.polls[:MOST_BARS]:
+        share = profile.share(each.rank_missed_seconds.mean)
+        bars.append(Bar(each.function, share, units.percent(share), "none"))
+    chart = narrow_bar_chart("Looking for what was not there, of run time", bars)
+    return Part("Polls", [], {"polls": chart}, by_poll(profile))
 
 
 def _bars(profile: Profile, title: str, name: str, what: str, found: dict[str, Sum]) -> Part | None:
