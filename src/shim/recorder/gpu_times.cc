@@ -86,7 +86,6 @@ bool GpuTimer::is_due(const profile::Class& of) {
 }
 
 GpuTimer::Pair* GpuTimer::begin(void* stream) {
-  const std::lock_guard lock(mutex_);
   const WithoutCapture quiet(driver_);
   int captured = 0;
   if (driver_.capturing(stream, &captured) != 0 || captured != 0) return nullptr;
@@ -94,30 +93,36 @@ GpuTimer::Pair* GpuTimer::begin(void* stream) {
   const bool is_default = reinterpret_cast<std::uintptr_t>(stream) <= kLastDefaultStream;  // of the current context
   if ((is_default ? driver_.current(&handle) : driver_.context_of(stream, &handle)) != 0 || handle == nullptr)
     return nullptr;
-  Context& context = context_of(handle);
-  const InContext inside(driver_, handle);
-  if (context.free.empty()) {
-    if (context.all.size() == kPairs) return nullptr;
-    Pair made;
-    made.of = &context;
-    if (driver_.create(&made.begin, 0) != 0 || driver_.create(&made.end, 0) != 0) return nullptr;
-    context.free.push_back(&context.all.emplace_back(made));
+  Pair* pair = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    Context& context = context_of(handle);
+    if (!context.free.empty()) {
+      pair = context.free.back();
+      context.free.pop_back();
+    } else if (context.all.size() < kPairs) {
+      pair = &context.all.emplace_back();
+      pair->of = &context;
+    }
   }
-  Pair* const pair = context.free.back();
-  if (driver_.record(pair->begin, stream) != 0) return nullptr;
-  context.free.pop_back();
-  return pair;
+  if (pair == nullptr) return nullptr;
+  const InContext inside(driver_, handle);
+  const bool is_made =
+      pair->end != nullptr || (driver_.create(&pair->begin, 0) == 0 && driver_.create(&pair->end, 0) == 0);
+  if (is_made && driver_.record(pair->begin, stream) == 0) return pair;
+  if (is_made) drop(*pair);
+  return nullptr;
 }
 
 void GpuTimer::end(Pair& pair, void* stream, const Calls& calls) {
+  {
+    const WithoutCapture quiet(driver_);
+    const InContext inside(driver_, pair.of->handle);
+    if (driver_.record(pair.end, stream) != 0) return drop(pair);
+  }
   const std::lock_guard lock(mutex_);
-  const WithoutCapture quiet(driver_);
-  const InContext inside(driver_, pair.of->handle);
   pair.calls = calls;
-  if (driver_.record(pair.end, stream) == 0)
-    pending_.push_back(&pair);
-  else
-    pair.of->free.push_back(&pair);
+  pair.of->pending.push_back(&pair);
 }
 
 void GpuTimer::drop(Pair& pair) {
@@ -125,31 +130,46 @@ void GpuTimer::drop(Pair& pair) {
   pair.of->free.push_back(&pair);
 }
 
-void GpuTimer::collect(profile::Recorder& recorder) {
-  const std::unique_lock lock(mutex_, std::try_to_lock);
-  if (!lock || pending_.empty()) return;
-  const WithoutCapture quiet(driver_);
-  constexpr int kFew = 4;  // that have not happened: of streams that are behind
-  int waiting = 0;
-  for (auto at = pending_.begin(); at != pending_.end() && waiting < kFew;) {
-    Pair& pair = **at;
-    const InContext inside(driver_, pair.of->handle);
-    const int state = driver_.query(pair.end);
-    if (state == kNotReady) {
-      ++waiting;
-      ++at;
-      continue;
-    }
-    float milliseconds = 0;
-    // One whose context has gone is never used again.
-    if (state == 0) {
-      if (driver_.elapsed(&milliseconds, pair.begin, pair.end) == 0 && milliseconds >= 0)
-        recorder.add_device_time(recorder.thread(), pair.calls.of, pair.calls.calls,
-                                 static_cast<std::uint64_t>(static_cast<double>(milliseconds) * 1e6));
-      pair.of->free.push_back(&pair);
-    }
-    at = pending_.erase(at);
+void GpuTimer::collect(profile::Recorder& recorder, bool of_all) {
+  std::vector<Context*> contexts;
+  void* current = nullptr;
+  if (!of_all && driver_.current(&current) != 0) return;
+  {
+    const std::lock_guard lock(mutex_);
+    for (Context& one : contexts_)
+      if (!one.pending.empty() && (of_all || one.handle == current)) contexts.push_back(&one);
   }
+  for (Context* const one : contexts) collect(recorder, *one);
+}
+
+void GpuTimer::collect(profile::Recorder& recorder, Context& context) {
+  std::deque<Pair*> pending;  // no other thread looks at these meanwhile
+  {
+    const std::lock_guard lock(mutex_);
+    pending.swap(context.pending);
+  }
+  std::vector<Pair*> free;
+  std::deque<Pair*> waiting;
+  {
+    const WithoutCapture quiet(driver_);
+    const InContext inside(driver_, context.handle);
+    constexpr std::size_t kFew = 4;  // that have not happened: of streams that are behind
+    for (Pair* const pair : pending) {
+      const int state = waiting.size() < kFew ? driver_.query(pair->end) : kNotReady;
+      float milliseconds = 0;
+      if (state == kNotReady) {
+        waiting.push_back(pair);
+      } else if (state == 0) {  // else its context has gone, and it is never used again
+        if (driver_.elapsed(&milliseconds, pair->begin, pair->end) == 0 && milliseconds >= 0)
+          recorder.add_device_time(recorder.thread(), pair->calls.of, pair->calls.calls,
+                                   static_cast<std::uint64_t>(static_cast<double>(milliseconds) * 1e6));
+        free.push_back(pair);
+      }
+    }
+  }
+  const std::lock_guard lock(mutex_);
+  context.pending.insert(context.pending.begin(), waiting.begin(), waiting.end());
+  context.free.insert(context.free.end(), free.begin(), free.end());
 }
 
 }  // namespace sennit::shim::recorder

@@ -62,6 +62,7 @@ class GpuTimer {
     void* handle = nullptr;
     std::deque<Pair> all;
     std::vector<Pair*> free;
+    std::deque<Pair*> pending;  ///< in the order of their ends
   };
 
   /// Before the call. Null where it cannot be timed: its stream is being captured into a graph, or too many calls are
@@ -72,18 +73,20 @@ class GpuTimer {
   /// Instead, where the call has not put its work onto the stream.
   void drop(Pair& pair);
 
-  /// Tells the recorder of those that have happened: of a few at a time.
-  void collect(profile::Recorder& recorder);
+  /// Tells the recorder of those that have happened, of the thread's own context, or at the process's end of all.
+  void collect(profile::Recorder& recorder, bool of_all = false);
 
  private:
   Context& context_of(void* context);
+  void collect(profile::Recorder& recorder, Context& context);
 
   const GpuDriver driver_;
   const bool all_;
-  std::mutex mutex_;                                       ///< of all below; nothing else is taken under it
+  /// Of all below. The driver is not called under it: a call may wait there until other ranks have come, which may be
+  /// threads of this process that wait for the mutex.
+  std::mutex mutex_;
   std::unordered_map<std::uint64_t, std::uint64_t> seen_;  ///< calls, by class
   std::deque<Context> contexts_;
-  std::deque<Pair*> pending_;  ///< in the order of their ends
 };
 
 }  // namespace sennit::shim::recorder

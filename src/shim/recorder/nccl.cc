@@ -85,7 +85,7 @@ class NcclRecorder {
     recorder.header().gpu_times = wanted;
     timer_ = new GpuTimer(*driver, wanted == profile::GpuTimes::all);  // never destroyed, as the recorder
     std::atexit([] {
-      if (profile::Recorder* const last = current_profile()) timer_.load()->collect(*last);
+      if (profile::Recorder* const last = current_profile()) timer_.load()->collect(*last, true);
     });
     return timer_;
   }

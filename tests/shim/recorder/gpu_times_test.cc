@@ -121,6 +121,8 @@ TEST_F(GpuTimes, AreReadWhenTheyHaveHappened) {
   EXPECT_EQ(told(), std::pair(std::uint64_t{1}, std::uint64_t{2'000'000}));
   its_.done = 5;
   timer.collect(*recorder);
+  EXPECT_EQ(told().first, 1u) << "the other is of another context than the thread's";
+  timer.collect(*recorder, true);
   EXPECT_EQ(told(), std::pair(std::uint64_t{2}, std::uint64_t{5'000'000}));
   time(timer, nullptr, 1);
   EXPECT_EQ(its_.events, 4) << "pairs are used again";
