@@ -105,7 +105,7 @@ Result<Exit> explain_collective(const Collective& asked) {
   auto bytes = parse_bytes(asked.bytes);
   if (!bytes) return std::move(bytes).status().in("--bytes");
   question.reduction = {*type, *op};
-  question.which = coll::case_of(*operation, question.reduction, *bytes, asked.registered);
+  question.which = coll::call_key_of(*operation, question.reduction, *bytes, asked.registered);
   if (asked.registered && !std::ranges::any_of(coll::algorithms_of(*operation), coll::needs_windows))
     return Status(Code::invalid_argument, fmt::format("{} makes no use of windows", coll::name(*operation)),
                   "--registered", "Leave it out");

@@ -21,6 +21,7 @@ SMALL_BUCKET = 4 << 20  # where a link is not yet busy with one call
 UNEVEN = 0.25  # of the time in calls of all ranks, spent waiting for the last one
 MOSTLY = 2 / 3  # of all calls
 WELL_USED = 0.7  # of what the links allow
+OFTEN = 10  # calls a process: fewer are mostly the first ones, which wait for connections
 
 SUMS = ("MPI_Allreduce", "MPI_Iallreduce")
 MESSAGES = tuple(f"MPI_{name}" for name in ["Send", "Isend", "Ssend", "Recv", "Irecv", "Wait", "Start"])
@@ -72,6 +73,7 @@ def small_buckets(profile: Profile, _known: Known) -> Iterator[Advice]:
     rows = [row for row in profile.counted if row.on_gpu and plain(row.function) in OPERATIONS and _is_timed(row)]
     for function, found in sums(profile, rows, lambda row: row.function).items():
         by_size = {upper: _sum(profile, each) for upper, each in bins(found.rows).items()}
+        by_size = {upper: one for upper, one in by_size.items() if _is_often(profile, one)}
         rates = {upper: one.bytes / one.seconds for upper, one in by_size.items() if one.seconds > 0 and upper > 0}
         if not rates:
             continue
@@ -230,7 +232,7 @@ def below_the_links(profile: Profile, known: Known) -> Iterator[Advice]:
     cases = sums(profile, rows, lambda row: f"{row.function} {row.communicator_size} {row.to_bytes}")
     for total in cases.values():
         row, ranks = total.rows[0], total.rows[0].communicator_size
-        if ranks < 2 or total.seconds <= 0 or row.to_bytes is None:
+        if ranks < 2 or total.seconds <= 0 or row.to_bytes is None or not _is_often(profile, total):
             continue
         operation = OPERATIONS[plain(row.function)]
         busbw = total.bytes / max(1, len(profile.ranks)) / total.seconds / 1e9 * bus_factor(operation, ranks)
@@ -240,6 +242,8 @@ def below_the_links(profile: Profile, known: Known) -> Iterator[Advice]:
             plan, ratio = found
             gain, better = 1 - 1 / ratio.value, f" Measured here: {plan}, {ratio} × as fast as NCCL."
         small = row.to_bytes <= SMALL_BUCKET
+        if small and not better and any(_is_larger(other, row) for other in rows):
+            continue  # small_buckets() says so
         remedy = (
             "sennit run -- … the same command takes these calls." if better
             else "Larger buckets use the links better." if small
@@ -310,6 +314,15 @@ def faster(table: CollectiveTable | None, operation: str, ranks: int, size: int)
 def _is_timed(row: Row) -> bool:
     """Whether its time says how long the call took: not that of NCCL's calls, which only enqueue work."""
     return on_gpu_clock(row) or not row.function.startswith("nccl")
+
+
+def _is_often(profile: Profile, total: Sum) -> bool:
+    return total.calls >= OFTEN * max(1, len(profile.ranks))
+
+
+def _is_larger(other: Row, row: Row) -> bool:
+    """Whether a call of the same function is so much larger that the two are compared."""
+    return other.function == row.function and (other.to_bytes or 0) >= 4 * (row.to_bytes or 0)
 
 
 def _sum(profile: Profile, rows: Iterable[Row]) -> Sum:

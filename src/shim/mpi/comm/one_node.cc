@@ -126,9 +126,9 @@ std::string OneNode::plan_of(const Work& work) {
   const device::Reduction& reduction = work.request.reduction;
   const std::uint64_t bytes = work.request.count * device::bytes_of(reduction.type);
   if (work.scan)
-    return "gathered and reduced: " + coll::name(collectives().plan(coll::case_of(work.request.operation, reduction,
-                                                                                  std::min(bytes, kScanPiece))));
-  return coll::name(collectives().plan(coll::case_of(work.request.operation, reduction, bytes)));
+    return "gathered and reduced: " + coll::name(collectives().plan(coll::call_key_of(
+                                          work.request.operation, reduction, std::min(bytes, kScanPiece))));
+  return coll::name(collectives().plan(coll::call_key_of(work.request.operation, reduction, bytes)));
 }
 
 Status OneNode::close() {
