@@ -16,7 +16,9 @@ def print_send_plan(plan: SendPlan, console: Console) -> None:
     lines = [[one.situation, one.protocol, one.reason, _by_size(one)] for one in plan.situations]
     headings = ["situation", "protocol", "why", "by size"]
     wraps = {"situation": READABLE, "why": READABLE, "by size": READABLE}
-    print_table(Table(headings, lines, left=headings, wraps=wraps, less=[["by size"], ["why"]]), console)
+    why = [f"{one.situation}: {one.reason}" for one in plan.situations]
+    table = Table(headings, lines, left=headings, wraps=wraps, less=[["why"], ["by size"]], instead=why)
+    print_table(table, console)
     console.print()
     console.print(Text("sennit run --explain says how a program's own messages went."))
 
