@@ -80,7 +80,7 @@ std::uint64_t messages_by_courier() {
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
     if (line.find("memfd:sennit-ring") == std::string::npos) continue;
-    const auto* header = reinterpret_cast<const path::CourierHeader*>(std::strtoull(line.c_str(), nullptr, 16));
+    const auto* header = reinterpret_cast<const path::ProxyChannelHeader*>(std::strtoull(line.c_str(), nullptr, 16));
     posted += header->posted.load(std::memory_order_acquire);
   }
   return posted;

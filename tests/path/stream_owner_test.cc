@@ -7,11 +7,11 @@
 namespace sennit::path {
 namespace {
 
-struct Turns : testing::Test {
+struct StreamOwners : testing::Test {
   std::shared_ptr<device::Executor> executor = *device::open_host_executor();
   std::unique_ptr<device::Lane> one = std::move(*executor->lane(0)), other = std::move(*executor->lane(0));
   EventPool pool;
-  StreamOwner turn;
+  StreamOwner owner;
   Gate gate{*executor};
 
   void SetUp() override { executor->set_timeout(std::chrono::seconds(20)); }
@@ -22,11 +22,11 @@ struct Turns : testing::Test {
   }
 };
 
-TEST_F(Turns, AreOpenToAllBeforeTheFirstMessage) {
+TEST_F(StreamOwners, AreOpenToAllBeforeTheFirstMessage) {
   EXPECT_TRUE(*owner.open_to(*one));
 }
 
-TEST_F(Turns, AreClosedToOtherStreamsUntilTheLastMessageStarts) {
+TEST_F(StreamOwners, AreClosedToOtherStreamsUntilTheLastMessageStarts) {
   ASSERT_TRUE(gate.shut(*one).ok());
   owner.take(*one, fork(*one));
   EXPECT_TRUE(*owner.open_to(*one));
@@ -36,10 +36,10 @@ TEST_F(Turns, AreClosedToOtherStreamsUntilTheLastMessageStarts) {
   EXPECT_TRUE(*owner.open_to(*other));
 }
 
-TEST_F(Turns, StayClosedWhateverOtherChannelsCarry) {
+TEST_F(StreamOwners, StayClosedWhateverOtherChannelsCarry) {
   ASSERT_TRUE(gate.shut(*one).ok());
   owner.take(*one, fork(*one));
-  const auto elsewhere = fork(*other);  // passed at once, and not the event that the turn remembers
+  const auto elsewhere = fork(*other);  // passed at once, and not the event that the owner remembers
   ASSERT_TRUE(other->synchronize().ok());
   EXPECT_FALSE(*owner.open_to(*other));
 }
