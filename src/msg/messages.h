@@ -2,8 +2,7 @@
 // of three through host memory.
 //
 // 1. The sender sends an RTS in the message's place, with the same envelope: where the bytes are, and a slot of
-// shared
-//    memory. So the program's library matches messages, in its own order, with every wildcard.
+//    shared memory. So the program's library matches messages, in its own order, with every wildcard.
 // 2. Whoever receives it, into GPU or host memory, knows it by a number that the job drew at its start, and selects a
 //    protocol (select.h).
 // 3. rndv_put: into GPU memory the receiver posts an RTR (rtr.h), which asks the sender to copy there. A sender that

@@ -4,8 +4,7 @@
 // 1. The sender sends an RTS in the message's place, with the same envelope, so that the program's library matches
 //    messages, in its own order, with every wildcard. It does so only for a rank that looks at all it receives.
 // 2. Whoever receives the RTS knows it by a number that the job drew at its start, and answers by the carrier: an
-// RTR,
-//    or that the message is not wanted, as it is longer than its receive allows.
+//    RTR, or that the message is not wanted, as it is longer than its receive allows.
 // 3. From then on chunks travel there, from pinned memory to pinned memory, each as soon as a buffer is free at both
 //    ends (chunk_stages.h). Into host memory they are received where they belong.
 // 4. A sender that cannot go on sends an empty chunk.

@@ -37,9 +37,9 @@ class Gpus {
   Result<bool> between(void* gpu, std::uint64_t bytes, int device, const From& from) {
     return small_of(device).between(gpu, bytes, from);
   }
-  /// Strided alone, either way, of memory from these addresses on; the host's is pinned. `most`: bytes of data.
+  /// Rows alone, either way, of memory from these addresses on; the host's is pinned. `most`: bytes of data.
   Status copy_strided(std::byte* dst, const std::byte* src, const Strided& rows, std::uint64_t most, int device);
-  /// Pieces alone, either way, of `bytes` bytes in all; the host's memory and the list are pinned.
+  /// Segments alone, either way, of `bytes` bytes in all; the host's memory and the list are pinned.
   Status copy_segments(const SegmentCopy& copy, std::uint64_t bytes, int device);
   /// Either way or within GPUs; `device`: one that holds memory of the two.
   Status copy(void* dst, const void* src, std::uint64_t bytes, int device);

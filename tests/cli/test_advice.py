@@ -143,17 +143,6 @@ def test_a_late_rank() -> None:
     assert not [advice for advice in given(document) if advice.what.startswith("Ranks wait")]
 
 
-def test_messages_that_are_staged_say_why() -> None:
-    document = made_up.halo()
-    why = "staged: no such call on GPUs"
-    for row in document["rows"][:3]:
-        row |= {"memory_in": "gpu", "memory_out": "gpu", "how": why}
-    document["accelerated"] = True
-    found = one(document, "MPI_Waitall, MPI_Isend, MPI_Irecv with GPU buffers goes through host memory for 17 %")
-    assert f"“{why}”" in found.evidence
-    assert "trouble.md" in found.remedy
-
-
 def test_gpu_buffers_of_an_mpi_by_itself() -> None:
     document = made_up.halo()
     document["rows"][0] |= {"memory_in": "gpu", "memory_out": "gpu"}
@@ -230,7 +219,7 @@ def test_rules_do_not_mind_the_order_of_rows() -> None:
         for name in ("rows", "ranks", "partners", "skew"):
             turned[name].reverse()
         assert {advice.what for advice in given(document)} == {advice.what for advice in given(turned)}
-    assert len(RULES) == 9
+    assert len(RULES) == 8
 
 
 def test_what_lies_in_the_folder_is_known(programs: Programs) -> None:

@@ -84,7 +84,7 @@ def test_a_library_that_is_named_is_found(tmp_path: Path, line: str, wrong: bool
 @pytest.mark.parametrize(
     ("folder", "line", "wrong"),
     [
-        ("call", '#include "shim/mpi/p2p/messages.h"', True),
+        ("call", '#include "shim/mpi/p2p/receives.h"', True),
         ("p2p", '#include "shim/mpi/call/call.h"', False),
         ("coll", '#include "shim/mpi/drop_in.h"', True),
         ("rma", '#include "shim/mpi/coll/arrivals.h"', True),

@@ -81,7 +81,7 @@ def test_dumps_of_pytorch_are_a_profile(tmp_path: Path, protocol: int) -> None:
     assert sums.bytes_in == 200 * 10 * MIB
     assert sums.device_seconds == pytest.approx(0.1)
     gathered = found["ncclAllGather"]
-    assert (gathered.to_bytes, gathered.device_calls, gathered.bytes_in) == (2048, 0, 2 * 1024)
+    assert (gathered.to_bytes, gathered.device_calls, gathered.bytes_in) == (1024, 0, 2 * 1024)
     assert document["partners"] == [{"from": 0, "to": 1, "messages": 1, "bytes": 1024}]
     assert [(one["rank"], one["seconds"]) for one in document["ranks"]] == [(0, 1.1), (1, 1.1)]
     assert document["nccl"] == "NCCL 2.28.9"

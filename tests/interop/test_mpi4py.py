@@ -34,8 +34,9 @@ LONGEST = 300  # seconds that a run may take; on two idle cores they take 20 to 
 
 # One-sided communication of Open MPI 4.1.4 crashes, also without the drop-in.
 LEFT_OUT_OF = {"debian-openmpi": LEFT_OUT.replace("datatype", "datatype|rma|rma_nb|win")}
-# It has no sessions either. mpi4py asks for MPI_Session_init by a weak reference, which meets the drop-in's: an error of
-# MPI's in the place of NotImplementedError. The test that expects that leaves operators behind, and two find no room.
+# It has no sessions either. mpi4py asks for MPI_Session_init by a weak reference, which meets the drop-in's: an error
+# of MPI's in the place of NotImplementedError. The test that expects that leaves operators behind, and two find no
+# room.
 LACKING = {"debian-openmpi": ("testSafeFreeCreated", "testCreateMany", "testPickleUserDefined")}
 # What moves buffers most: with other numbers of ranks than two, these alone.
 BUFFERS = "test_(cco_buf|cco_vec|p2p_buf|msgzero|cco_nb_buf|cco_pr_buf)[.]py"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from sennit import units
 from sennit.advice.advice import LEAST, NOTHING_KNOWN, Advice, Known
 from sennit.advice.placement import apart
-from sennit.baselines.layout import bus_factor
+from sennit.baselines.layout import GATHERS, SCATTERS, bus_factor
 from sennit.compare.ratio import Ratio
 from sennit.model.machine import Machine
 from sennit.model.plans import CollectiveTable
@@ -178,20 +178,6 @@ def _less_inside(profile: Profile, late: int) -> str:
     return f"; it is in calls for {units.percent(own)} of run time, the others for {units.percent(others)}"
 
 
-def staged(profile: Profile, _known: Known) -> Iterator[Advice]:
-    """Messages that sennit takes through host memory, by the reason that it gives."""
-    rows = [row for row in profile.counted if row.how and row.how.startswith("staged")]
-    for why, total in sums(profile, rows, lambda row: str(row.how)).items():
-        slowest = sorted(total.rows, key=lambda row: -row.rank_seconds.mean)
-        names = ", ".join(dict.fromkeys(row.function for row in slowest))
-        yield Advice(
-            profile.share(total.seconds),
-            f"{names} with GPU buffers goes through host memory for {_part(profile, total.seconds)} of run time.",
-            f"{_each(profile, total)} are “{why}”.",
-            "docs/use/trouble.md says what to do about this reason.",
-        )
-
-
 def not_accelerated(profile: Profile, _known: Known) -> Iterator[Advice]:
     """Calls of MPI with GPU buffers that the MPI did by itself."""
     rows = [row for row in profile.counted if row.on_gpu and row.function.startswith("MPI_")]
@@ -235,10 +221,13 @@ def below_the_links(profile: Profile, known: Known) -> Iterator[Advice]:
         if ranks < 2 or total.seconds <= 0 or row.to_bytes is None or not _is_often(profile, total):
             continue
         operation = OPERATIONS[plain(row.function)]
-        busbw = total.bytes / max(1, len(profile.ranks)) / total.seconds / 1e9 * bus_factor(operation, ranks)
+        # A call's size is one rank's message; the larger buffer, which bus_factor() expects, has one of each rank.
+        larger = ranks if operation in GATHERS + SCATTERS else 1
+        rate = total.bytes / max(1, len(profile.ranks)) / total.seconds / 1e9
+        busbw = rate * larger * bus_factor(operation, ranks)
         part = busbw / gbps
         gain, better = 1 - min(1.0, part / WELL_USED), ""
-        if found := faster(known.tuned, operation, ranks, total.bytes // max(1, total.calls)):
+        if found := faster(known.tuned, operation, ranks, larger * total.bytes // max(1, total.calls)):
             plan, ratio = found
             gain, better = 1 - 1 / ratio.value, f" Measured here: {plan}, {ratio} × as fast as NCCL."
         small = row.to_bytes <= SMALL_BUCKET
@@ -277,7 +266,7 @@ def far_apart(profile: Profile, _known: Known) -> Iterator[Advice]:
 
 
 RULES: Sequence[Rule] = (
-    small_sums, small_buckets, empty_polls, late_ranks, staged, not_accelerated, never_tuned, below_the_links,
+    small_sums, small_buckets, empty_polls, late_ranks, not_accelerated, never_tuned, below_the_links,
     far_apart,
 )  # fmt: skip
 

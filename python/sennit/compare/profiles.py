@@ -55,6 +55,8 @@ def _case(row: Row) -> str:
 def _row(total: Sum, processes: int) -> Measured:
     row = total.rows[0]
     us = _us(total, processes)
+    # The least and the most of calls timed on the GPU are the host's, unless another tool recorded them.
+    bounded = not on_gpu_clock(row) or row.seconds == 0
     how = sorted({each.how for each in total.rows if each.how})
     return Measured(
         operation=row.function,
@@ -64,7 +66,7 @@ def _row(total: Sum, processes: int) -> Measured:
         buffers=row.memory,
         way="on the GPU" if on_gpu_clock(row) else "",
         median_us=us,
-        spread_us=_spread_us(total.rows, us, processes),
+        spread_us=_spread_us(total.rows, us, processes) if bounded else us,
         repetitions=round(total.calls / processes),
         plan=" + ".join(how),
     )

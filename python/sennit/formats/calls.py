@@ -38,6 +38,16 @@ class Call:
     peer: int | None = None  # of messages
 
 
+# Of which a rank has a message for each, or of each, in its larger buffer.
+_IN_PARTS = ("ncclAllGather", "ncclReduceScatter", "ncclAlltoAll", "ncclGather", "ncclScatter")
+
+
+def message_bytes(function: str, ranks: int, larger: int) -> int | None:
+    """The bytes of one rank's message, as profiles have it, where that is not the whole buffer. `larger`: of both
+    buffers."""
+    return larger // ranks if function in _IN_PARTS and ranks > 0 else None
+
+
 @dataclass
 class Process:
     """What one process recorded. `seconds`: from the first call to the last."""
@@ -101,7 +111,9 @@ def _rows(ranks: Sequence[Process]) -> list[dict[str, Any]]:
             # The host's time is not known.
             "seconds": 0, "rank_seconds": {"least": 0, "mean": 0, "most": 0},
             "least_us": min(timed, default=0), "most_us": max(timed, default=0),
-            "device_calls": len(timed), "device_seconds": sum(timed) / 1e6, "at_once": 0,
+            # Those without a time are taken to last as long in the mean.
+            "device_calls": len(calls) if timed else 0,
+            "device_seconds": sum(timed) / 1e6 * len(calls) / max(1, len(timed)), "at_once": 0,
         })  # fmt: skip
     return rows
 

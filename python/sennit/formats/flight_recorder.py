@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from pydantic import Field, NonNegativeFloat, NonNegativeInt
 
-from sennit.formats.calls import LARGEST, MOST_RANKS, Call, Process, function_named
+from sennit.formats.calls import LARGEST, MOST_RANKS, Call, Process, function_named, message_bytes
 from sennit.model.document import Part, decode, parse
 
 BYTES = {
@@ -103,7 +103,10 @@ def _call(entry: Entry, dump: Dump) -> Call:
         # A receive has its buffer among the inputs as well.
         return Call(function_named(message[1]), ranks, size_in if is_send else 0, 0 if is_send else size_out, us,
                     int(message[3]))  # fmt: skip
-    return Call(function_named(name), ranks, size_in, size_out, us)
+    function = function_named(name)
+    if (part := message_bytes(function, ranks, max(size_in, size_out))) is not None:
+        size_in = size_out = part
+    return Call(function, ranks, size_in, size_out, us)
 
 
 def _bytes(sizes: list[list[int]], types: list[str]) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field, NonNegativeFloat, NonNegativeInt
 
-from sennit.formats.calls import MOST_RANKS, Call, Process, function_named
+from sennit.formats.calls import MOST_RANKS, Call, Process, function_named, message_bytes
 from sennit.model.document import Part, decode, parse
 
 
@@ -63,8 +63,10 @@ def read_log(text: str, origin: str) -> list[Process]:
         one = found.setdefault(rank, Process(rank, meta.hostname, meta.pid))
         times.setdefault(rank, []).append(meta.dump_timestamp_us)
         if call := line.coll_perf:
-            size = call.coll_msg_size_bytes
-            one.calls.append(Call(function_named(call.coll), line.header.n_ranks, size, size, call.coll_exec_time_us))
+            function, size = function_named(call.coll), call.coll_msg_size_bytes
+            if (part := message_bytes(function, line.header.n_ranks, size)) is not None:
+                size = part
+            one.calls.append(Call(function, line.header.n_ranks, size, size, call.coll_exec_time_us))
     for rank, one in found.items():
         one.seconds = (max(times[rank]) - min(times[rank])) / 1e6
     return list(found.values())

@@ -83,10 +83,8 @@ class Row(Part):
 
     @property
     def gpu_seconds(self) -> float:
-        """Of all calls on GPUs, as those that were timed take it in the mean; 0 where none was."""
-        return (
-            self.device_seconds / self.device_calls * max(self.calls, self.device_calls) if self.device_calls else 0.0
-        )
+        """Of all calls on GPUs; 0 where none was timed. One that was timed counts for those that were not."""
+        return self.device_seconds
 
     @property
     def on_gpu(self) -> bool:

@@ -89,12 +89,12 @@ class Parent {
   }
 
   Result<std::vector<Pair>> find_pairs() const {
-    // A mover knows which device of the executor the document means.
-    auto mover = path::TransferEngine::create(executor_, machine_, {});
-    if (!mover) return mover.status();
+    // A transfer engine knows which device of the executor the document means.
+    auto engine = path::TransferEngine::create(executor_, machine_, {});
+    if (!engine) return engine.status();
     std::vector<std::string> ids;
-    for (std::size_t i = 0; i < executor_->devices().size(); ++i) ids.push_back((*mover)->id_of(int(i)));
-    return pairs_of(options_, machine_, ids, (*mover)->id_of(path::kHost));
+    for (std::size_t i = 0; i < executor_->devices().size(); ++i) ids.push_back((*engine)->id_of(int(i)));
+    return pairs_of(options_, machine_, ids, (*engine)->id_of(path::kHost));
   }
 
   /// The exit code when that failed.

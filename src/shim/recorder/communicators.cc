@@ -20,7 +20,7 @@ KnownCommunicator& KnownCommunicators::put(profile::Recorder& recorder, Handle h
   return known;
 }
 
-KnownCommunicator& KnownCommunicators::add(profile::Recorder& recorder, Handle handle, std::uint32_t rank,
+KnownCommunicator& KnownCommunicators::add(profile::Recorder& recorder, Handle handle, const mpi::CommShape& shape,
                                            std::vector<int> members, std::vector<int> world_ranks,
                                            std::string_view name) {
   std::ranges::sort(members);
@@ -30,9 +30,10 @@ KnownCommunicator& KnownCommunicators::add(profile::Recorder& recorder, Handle h
   profile::Communicator made{};
   made.id = hash_of(&number, sizeof number, of_members);
   made.size = static_cast<std::uint32_t>(members.size());
-  made.rank = rank;
+  made.rank = static_cast<std::uint32_t>(shape.rank);
   profile::set(made.name, name);
   KnownCommunicator& known = put(recorder, handle, made);
+  known.shape = shape;
   known.world_ranks = std::move(world_ranks);
   return known;
 }

@@ -40,8 +40,8 @@ class KnownCommunicators {
  public:
   /// `members`: ranks of the job, of all groups. Communicators of the same members are told apart by the order in
   /// which they were made, which is the same on all of them. `world_ranks`: see KnownCommunicator.
-  KnownCommunicator& add(profile::Recorder& recorder, Handle handle, std::uint32_t rank, std::vector<int> members,
-                         std::vector<int> world_ranks, std::string_view name);
+  KnownCommunicator& add(profile::Recorder& recorder, Handle handle, const mpi::CommShape& shape,
+                         std::vector<int> members, std::vector<int> world_ranks, std::string_view name);
   /// Adds a communicator whose id is known already, or 0.
   KnownCommunicator& add(profile::Recorder& recorder, Handle handle, const profile::Communicator& made);
   /// Null where the handle was never added, or has been freed.

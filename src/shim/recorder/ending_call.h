@@ -106,7 +106,7 @@ class EndingCall {
   mpi::Frame& frame_;
   const Ending ending_;
   RoomForRequests& room_;
-  Status own_{};
+  mutable Status own_{};  // MPI writes it
 };
 
 }  // namespace sennit::shim::recorder

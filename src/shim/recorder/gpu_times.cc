@@ -69,20 +69,31 @@ std::optional<GpuDriver> GpuDriver::of_process() {
       find_in(library, driver.query, "cuEventQuery") && find_in(library, driver.elapsed, "cuEventElapsedTime") &&
       find_in(library, driver.capturing, "cuStreamIsCapturing") &&
       find_in(library, driver.exchange_mode, "cuThreadExchangeStreamCaptureMode");
+  (void)find_in(library, driver.context_id, "cuCtxGetId");  // of CUDA 12
   return whole ? std::optional(driver) : std::nullopt;
 }
 
-GpuTimer::Context& GpuTimer::context_of(void* context) {
-  const auto known = std::ranges::find(contexts_, context, &Context::handle);
-  if (known != contexts_.end()) return *known;
-  contexts_.emplace_back().handle = context;
-  return contexts_.back();
+/// Returns 0 for a context that has been destroyed, and where the driver knows no ids.
+unsigned long long GpuTimer::id_of(void* context) const {
+  unsigned long long id = 0;
+  return driver_.context_id != nullptr && driver_.context_id(context, &id) == 0 ? id : 0;
 }
 
-bool GpuTimer::is_due(const profile::Class& of) {
+GpuTimer::Context& GpuTimer::context_of(void* context, unsigned long long id) {
+  const auto known =
+      std::ranges::find_if(contexts_, [&](const Context& one) { return one.handle == context && one.id == id; });
+  if (known != contexts_.end()) return *known;
+  Context& made = contexts_.emplace_back();
+  made.handle = context;
+  made.id = id;
+  return made;
+}
+
+std::uint64_t GpuTimer::is_due(const profile::Class& of) {
   const std::lock_guard lock(mutex_);
   const std::uint64_t before = seen_[of.key()]++;
-  return all_ || before < kFirst || before % kOneIn == 0;
+  if (all_ || before < kFirst) return 1;
+  return before % kOneIn == 0 ? kOneIn : 0;
 }
 
 GpuTimer::Pair* GpuTimer::begin(void* stream) {
@@ -93,10 +104,11 @@ GpuTimer::Pair* GpuTimer::begin(void* stream) {
   const bool is_default = reinterpret_cast<std::uintptr_t>(stream) <= kLastDefaultStream;  // of the current context
   if ((is_default ? driver_.current(&handle) : driver_.context_of(stream, &handle)) != 0 || handle == nullptr)
     return nullptr;
+  const unsigned long long id = id_of(handle);
   Pair* pair = nullptr;
   {
     const std::lock_guard lock(mutex_);
-    Context& context = context_of(handle);
+    Context& context = context_of(handle, id);
     if (!context.free.empty()) {
       pair = context.free.back();
       context.free.pop_back();
@@ -148,6 +160,7 @@ void GpuTimer::collect(profile::Recorder& recorder, Context& context) {
     const std::lock_guard lock(mutex_);
     pending.swap(context.pending);
   }
+  if (id_of(context.handle) != context.id) return;  // its events went with it
   std::vector<Pair*> free;
   std::deque<Pair*> waiting;
   {
@@ -161,8 +174,9 @@ void GpuTimer::collect(profile::Recorder& recorder, Context& context) {
         waiting.push_back(pair);
       } else if (state == 0) {  // else its context has gone, and it is never used again
         if (driver_.elapsed(&milliseconds, pair->begin, pair->end) == 0 && milliseconds >= 0)
-          recorder.add_device_time(recorder.thread(), pair->calls.of, pair->calls.calls,
-                                   static_cast<std::uint64_t>(static_cast<double>(milliseconds) * 1e6));
+          recorder.add_device_time(
+              recorder.thread(), pair->calls.of, pair->calls.calls * pair->calls.each,
+              static_cast<std::uint64_t>(static_cast<double>(milliseconds) * 1e6) * pair->calls.each);
         free.push_back(pair);
       }
     }

@@ -76,9 +76,13 @@ class MpiRecorder {
   static int observe(Frame& frame) {
     profile::Recorder* const recorder = current_profile();
     const InCall in_call(recorder);
-    if (!in_call.outermost()) return frame.call();
     const Description& of = *frame.of;
     const Entry entry = mpi::entry_of(of);
+    if (!in_call.outermost()) {
+      // A callback of the program's may free what a call before was described by.
+      if (recorder != nullptr && facts_[std::size_t(entry)].frees) free_handle(frame);
+      return frame.call();
+    }
     if (entry == Entry::Finalize) return finalize(*recorder, frame);
     const FunctionFacts& facts = facts_[std::size_t(entry)];
     CallMemos::Memo& memo = described(*recorder, frame, facts, memos_of(in_call.own()));
@@ -270,9 +274,8 @@ class MpiRecorder {
     std::vector<int> members, world_ranks;
     if (library_->shape(handle, shape) != 0 || library_->all_world_ranks(handle, members) != 0) return nullptr;
     if (library_->world_ranks(handle, world_ranks) != 0) world_ranks.clear();
-    KnownCommunicator& known = communicators_.add(recorder, handle, static_cast<std::uint32_t>(shape.rank),
-                                                  std::move(members), std::move(world_ranks), library_->name(handle));
-    known.shape = shape;
+    KnownCommunicator& known = communicators_.add(recorder, handle, shape, std::move(members), std::move(world_ranks),
+                                                  library_->name(handle));
     ++epoch_;
     return &known;
   }

@@ -115,13 +115,17 @@ class NcclRecorder {
       if (entry == Entry::group_end || entry == Entry::group_simulate_end) group.end();
       return result;
     }
-    gpu->collect(recorder);
+    // Now and then of all contexts: a thread may drive several GPUs and make none of them its own.
+    constexpr unsigned kOfAll = 64;
+    static std::atomic<unsigned> calls{0};
+    gpu->collect(recorder, calls.fetch_add(1, std::memory_order_relaxed) % kOfAll == 0);
     CallGroup alone;
     if (runs) alone.add(frame.pointer(frame.of->stream), profile::class_of(call));
     auto& streams = runs ? alone.streams() : group.streams();
     for (CallGroup::OnStream& one : streams) {
       if (one.is_mixed) one.calls = {profile::class_of(call), 1};
-      if (gpu->is_due(one.calls.of)) one.pair = gpu->begin(one.stream);
+      one.calls.each = gpu->is_due(one.calls.of);
+      if (one.calls.each != 0) one.pair = gpu->begin(one.stream);
     }
     const auto result = make();
     for (const CallGroup::OnStream& one : streams)

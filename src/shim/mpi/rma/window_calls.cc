@@ -62,9 +62,11 @@ Windows::Outcome Windows::perform(Call& call, const Remote& remote, const RealCa
     return 0 != (remote.op == kNoHandle ? tools_.windows.check(remote.window, remote.rank)
                                         : tools_.windows.check(remote.window, remote.rank, remote.type, remote.op));
   };
-  // The MPI says so itself, in its own way.
-  if (remote.rank >= 0 && is_refused()) return {real(untouched_memory(), request)};
   const auto window = find(remote.window);
+  // The MPI says so itself, in its own way. A window that is not known here may have no memory at displacement 0
+  // (MPI_Win_create_dynamic), where is_refused() looks.
+  if (remote.rank >= 0 && (window != nullptr ? is_refused() : !is_valid(call, remote)))
+    return {real(untouched_memory(), request)};
   const auto rank = static_cast<std::size_t>(remote.rank);
   if (window == nullptr || remote.rank < 0 || rank >= window->targets.size())
     return staged(call, remote, real, request);
