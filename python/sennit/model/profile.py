@@ -83,8 +83,9 @@ class Row(Part):
 
     @property
     def gpu_seconds(self) -> float:
-        """Of all calls on GPUs; 0 where none was timed. One that was timed counts for those that were not."""
-        return self.device_seconds
+        """Of all calls on GPUs; 0 where none was timed. One that was timed counts for those whose turn it was not, of
+        which the last may not have come."""
+        return self.device_seconds * min(1.0, self.calls / self.device_calls) if self.device_calls else 0.0
 
     @property
     def on_gpu(self) -> bool:

@@ -170,12 +170,11 @@ def by_gpu_time(profile: Profile) -> Table:
             row.function,
             span(row) if row.memory else units.NOTHING,
             str(row.calls),
-            str(row.device_calls),
             units.three_digits(seconds * 1e6),
             units.three_digits(bytes_a_call / seconds / 1e9) if row.memory and seconds else units.NOTHING,
             units.percent(profile.share(row.gpu_seconds / processes)),
         ))  # fmt: skip
-    headings = ("function", "size", "calls", "timed", "µs a call", "GB/s", "of run time")
+    headings = ("function", "size", "calls", "µs a call", "GB/s", "of run time")
     return Table(headings, lines, left=("function", "size"))
 
 
