@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* By how much less a program repeats itself under a sanitizer, where all takes ten times as long: it says of the first
- * time what it would of the tenth. */
+/* By how much less a program repeats itself under a sanitizer, where all takes ten times as long: it says of the
+ * first time what it would of the tenth. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { kLess = 4 };
 #else

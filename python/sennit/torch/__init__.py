@@ -21,6 +21,7 @@ NAME = "sennit"
 dist.Backend.register_backend(NAME, create, devices=["cuda"])
 # Since 2.15 PyTorch hangs a recorder of its own on groups that do not record their calls. It asks a backend of C++
 # for its name, which a group of Python's does not have, and no group could be made.
-getattr(dist.distributed_c10d, "_FR_SELF_RECORDING_BACKENDS", set()).add(NAME)
+_recorded: set[str] = getattr(dist.distributed_c10d, "_FR_SELF_RECORDING_BACKENDS", set())
+_recorded.add(NAME)
 
 __all__ = ["NAME", "ProcessGroup", "SennitError", "Window", "allreduce", "copy_", "empty", "get", "put", "register"]
