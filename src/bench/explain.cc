@@ -48,7 +48,7 @@ Result<Exit> explain_put(const Question& question) {
   return Exit::ok;
 }
 
-/// Which protocol a message of a drop-in takes, in each situation; nothing of it depends on the machine.
+/// Prints the protocol that a drop-in's message takes in each situation; nothing of it depends on the machine.
 Result<Exit> explain_send(const std::string& size) {
   const Result<std::uint64_t> bytes = parse_bytes(size);
   if (!bytes) return bytes.status();

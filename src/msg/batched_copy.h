@@ -34,7 +34,7 @@ class BatchedCopy {
   BatchedCopy(const BatchedCopy&) = delete;
   BatchedCopy& operator=(const BatchedCopy&) = delete;
 
-  /// Whether one launch does these sooner than engines would: of at most BatchedCopyKernel::kMost, none above
+  /// Says if one launch does these sooner than engines would: of at most BatchedCopyKernel::kMost, none above
   /// kLongest. Pure.
   static bool pays(std::span<const Copy> copies);
 

@@ -1,4 +1,4 @@
-// What messages between nodes need of the library that the program uses, in words of their own.
+// Messages between nodes need this of the library that the program uses, in their own words.
 #pragma once
 
 #include <cstdint>

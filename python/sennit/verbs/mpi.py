@@ -20,7 +20,7 @@ from sennit.programs.handed_on import preloaded
 from sennit.programs.preloading import library_to_preload
 from sennit.programs.problem import Exit, Problem
 from sennit.programs.progress import Bar, Step
-from sennit.verbs.options import Csv, Html, Markdown, ResultFile, examples
+from sennit.verbs.options import Csv, Html, Launcher, Markdown, MpiLibrary, ResultFile, examples
 from sennit.verbs.results import Files, show_result
 
 PROGRAM = "sennit-bench-mpi"
@@ -110,14 +110,8 @@ def mpi(
     ranks: Annotated[
         int | None, typer.Option("--ranks", "-n", min=2, metavar="N", help="Default: one a GPU, else two.")
     ] = None,
-    start: Annotated[
-        str | None,
-        typer.Option("--launcher", metavar="COMMAND", help="What starts ranks, with its options; default: mpirun."),
-    ] = None,
-    library: Annotated[
-        Path | None,
-        typer.Option("--library", metavar="FILE", help="The MPI's library; default: the one beside the launcher."),
-    ] = None,
+    start: Launcher = None,
+    library: MpiLibrary = None,
     bind: Annotated[
         Bind | None, typer.Option("--bind", help="Ranks to cores of their own.", show_default="auto")
     ] = None,

@@ -32,6 +32,14 @@ OnExecutor = Annotated[
     Executor | None,
     typer.Option("--executor", show_default="auto", help="cuda: GPUs; host: needs none; auto: GPUs where they are."),
 ]
+Launcher = Annotated[
+    str | None,
+    typer.Option("--launcher", metavar="COMMAND", help="What starts ranks, with its options; default: mpirun."),
+]
+MpiLibrary = Annotated[
+    Path | None,
+    typer.Option("--library", metavar="FILE", help="The MPI's library; default: the one beside the launcher."),
+]
 OnMachine = Annotated[
     str | None,
     typer.Option("--machine", help="A machine's name or file, instead of this machine.", metavar="NAME|FILE"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -14,7 +13,7 @@ from sennit.programs import launcher, places, process
 from sennit.programs.handed_on import preloaded
 from sennit.programs.preloading import library_to_preload
 from sennit.verbs.mpi import PROGRAM, Start
-from sennit.verbs.options import Csv, Html, Markdown, ResultFile, examples
+from sennit.verbs.options import Csv, Html, Launcher, Markdown, MpiLibrary, ResultFile, examples
 from sennit.verbs.profile import OBSERVER
 from sennit.verbs.results import Files, show_result
 
@@ -32,14 +31,8 @@ def add_verb(app: typer.Typer) -> None:
 def profile(
     sizes: Annotated[str, typer.Option(metavar="SIZE,…", help="Of a message, for example 8,64K.")] = "8",
     ranks: Annotated[int, typer.Option("--ranks", "-n", min=2, metavar="N", help="Of the job.")] = 2,
-    start: Annotated[
-        str | None,
-        typer.Option("--launcher", metavar="COMMAND", help="What starts ranks, with its options; default: mpirun."),
-    ] = None,
-    library: Annotated[
-        Path | None,
-        typer.Option("--library", metavar="FILE", help="The MPI's library; default: the one beside the launcher."),
-    ] = None,
+    start: Launcher = None,
+    library: MpiLibrary = None,
     seconds: Annotated[float, typer.Option(min=0.001, metavar="S", help="Time to measure each figure.")] = 2.0,
     json_file: ResultFile = None,
     csv: Csv = None,

@@ -43,7 +43,7 @@ class Job {
   int size() const { return size_; }
   /// Whether sennit's drop-in stands before the MPI.
   bool has_sennit() const { return has_sennit_; }
-  /// Whether an observer does, and no drop-in: calls with sennit are then those that it sees.
+  /// Returns true if an observer does, and no drop-in: calls with sennit are then those that it sees.
   bool is_observed() const { return is_observed_; }
   /// The MPI's function that an operation needs and that this one, being older, has not; else empty.
   virtual std::string lacks(const Benchmark& benchmark) const = 0;
