@@ -171,6 +171,7 @@ class Library final : public Mpi {
   int shape(Handle type, Shape& shape) const override { return types_.shape(type, shape); }
   /// Bytes of data in one element; none of a type that the library refuses.
   std::optional<std::int64_t> size(Handle type) const { return types_.size(type); }
+  std::int64_t size_of_predefined(Handle type) const { return types_.size_of_predefined(type); }
   std::optional<Uniform> uniform(Handle type) const override { return types_.uniform(type); }
   std::optional<stage::Strided> strided(Handle type) const override { return types_.strided(type); }
   std::optional<std::vector<stage::Segment>> segments(Handle type) const override { return types_.segments(type); }

@@ -101,6 +101,15 @@ bool too_short(std::int64_t count, Handle type) {
   return !size || count * *size < static_cast<std::int64_t>(msg::kLeastLookedAt);  // what has no size the MPI refuses
 }
 
+/// Returns whether no send of these elements has to be noted (note()), as far as one look tells. Large counts may
+/// wrap around: what has as many bytes as an RTS by that has a note too many.
+template <class Abi>
+bool needs_no_note(std::int64_t count, Handle type) {
+  if (!drop_in<Abi>().transports.may_announce()) return true;
+  const std::int64_t size = Process<Abi>::instance().library->size_of_predefined(type);
+  return size >= 0 && !msg::Rts::step_of(static_cast<std::uint64_t>(count) * static_cast<std::uint64_t>(size));
+}
+
 /// Notes a send before it begins: see Transports::note().
 template <class Abi>
 msg::LookAlikes::Sending note(std::int64_t count, Handle type, int dest, int tag, Handle comm, Form form) {
