@@ -19,7 +19,8 @@ class Backoff {
     eager_ = now - since_ < kEager;
   }
 
-  /// Whether a look is still all there is between two others: what is waited for comes soon, if nothing is amiss.
+  /// Returns whether a look is still all there is between two others: what is waited for comes soon, if nothing is
+  /// amiss.
   bool eager() const { return eager_; }
 
  private:

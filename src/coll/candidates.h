@@ -8,8 +8,8 @@
 
 namespace sennit::coll {
 
-/// Whether a plan leaves room beside at most so many blocks, each of half an SM: wide blocks with packets, whose
-/// threads have twice the registers, take a whole one.
+/// Returns whether a plan leaves room beside at most so many blocks, each of half an SM: wide blocks with packets,
+/// whose threads have twice the registers, take a whole one.
 constexpr bool fits(const Plan& plan, unsigned most_blocks) {
   constexpr unsigned kHalf = device::kBlockThreads / 2;
   const bool takes_an_sm = sends_packets(plan.algorithm) && plan.threads > kHalf;
@@ -21,8 +21,8 @@ constexpr bool fits(const Plan& plan, unsigned most_blocks) {
 std::vector<Plan> candidates(const CallKey& which, const Team& team, device::Kind kind,
                              unsigned most_blocks = kMostBlocks);
 
-/// Whether the plan has slots for the case in a communicator that keeps blocks, and their slots, for messages: see
-/// Collectives::keep_blocks_for_messages().
+/// Returns whether the plan has slots for the case in a communicator that keeps blocks, and their slots, for
+/// messages: see Collectives::keep_blocks_for_messages().
 bool has_room_beside_messages(const CallKey& which, const Plan& plan, Team team);
 
 /// The most blocks that candidates of the algorithm have.

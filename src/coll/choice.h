@@ -20,7 +20,7 @@ class Chooser {
   /// Collective, once, at the communicator's first call. `scratch_bytes`: SENNIT_SCRATCH as all go by it. Errors: the
   /// same on every rank.
   virtual Status meet(node::Node& node, const Team& team, std::uint64_t scratch_bytes) = 0;
-  /// What the next such call would take.
+  /// Returns what the next such call would take.
   virtual Plan plan(const CallKey& which) = 0;
   /// For a call that is being made: the same on every rank for the same calls before, whatever else differs.
   virtual Plan call(const CallKey& which) { return plan(which); }

@@ -67,24 +67,24 @@ class Collectives {
   /// Collective. What the first call would do before it waits for nobody. Errors: those of Scratch::create.
   Status meet();
 
-  /// What call() would take. After the first call.
+  /// Returns what call() would take. After the first call.
   Plan plan(const CallKey& which);
 
-  /// Whether such a call would go straight between the ranks' buffers, if that is faster: see Windows::reach.
+  /// Returns whether such a call would go straight between the ranks' buffers, if that is faster: see Windows::reach.
   bool reaches(const Call& call);
 
   /// Collective. From now on calls whose buffers lie in `window`, at the same offsets on every rank, may use those of
   /// all ranks straight. Errors: those of Windows::look_at.
   Status use(const std::shared_ptr<path::Window>& window);
-  /// Whether use() found it to be of use; the same on every rank.
+  /// Returns whether use() found it to be of use; the same on every rank.
   bool uses(const path::Window& window);
   /// Before the window is closed.
   void forget(const path::Window& window);
   /// All of them, on every rank.
   void forget_windows();
 
-  /// What a wait that passed its limit meant for the collectives: names the ranks that have not made the latest call,
-  /// and ends the communicator, so that all ranks learn the same. Other results pass unchanged.
+  /// Returns what a wait that passed its limit meant for the collectives: names the ranks that have not made the
+  /// latest call, and ends the communicator, so that all ranks learn the same. Other results pass unchanged.
   Status explain(Status status);
 
   /// Lets `lane` wait for the calls so far, where the latest was on another stream; of those that a capture recorded,
@@ -92,13 +92,14 @@ class Collectives {
   /// gone.
   Status follow(device::Lane& lane);
 
-  /// How many calls this rank has made that others are to make, too, at once: all but captured ones. From any thread.
+  /// Returns how many calls this rank has made that others are to make, too, at once: all but captured ones. From any
+  /// thread.
   std::uint64_t calls() const { return noted_.load(std::memory_order_relaxed).sequence; }
 
-  /// Whether all calls are done, also those of the replays that were enqueued. Never blocks.
+  /// Returns whether all calls are done, also those of the replays that were enqueued. Never blocks.
   Result<bool> idle();
 
-  /// Whether there are graphs with calls in them, which may be replayed any time.
+  /// Returns whether there are graphs with calls in them, which may be replayed any time.
   bool has_graphs() const { return graphs_.use_count() > 1; }
 
   /// Collective, and harmless where no collective was called: for when all calls are done.
@@ -121,7 +122,7 @@ class Collectives {
   struct Turn;
   /// With its event.
   Result<Turn*> turn_of(std::uint64_t capture, int device);
-  /// Whether the call before may have been elsewhere than in `lane`, which then has to wait for it.
+  /// Returns whether the call before may have been elsewhere than in `lane`, which then has to wait for it.
   bool is_behind(const device::Queue& queue, const Turn& turn) const;
   /// Lets `lane` wait for the call before, where that was on another stream or may be part of a graph. What is to be
   /// handed to end_turn().

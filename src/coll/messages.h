@@ -113,7 +113,7 @@ struct Messages {
   SENNIT_DEVICE std::uint8_t begin(unsigned line) const { return line == 0 ? std::uint8_t{0} : ends[line - 1]; }
   SENNIT_DEVICE static unsigned least(unsigned a, unsigned b) { return a < b ? a : b; }
 
-  /// What is left of the block's part of the line's message, up to a slot.
+  /// Returns what is left of the block's part of the line's message, up to a slot.
   SENNIT_DEVICE device::Part chunk(const Progress& progress, unsigned line, unsigned block) const {
     const One& one = messages[progress.now[line]];
     const auto part = device::part_at(one.bytes, one.of_block, block);

@@ -45,7 +45,7 @@ struct SliceChunks {
   }
   /// The same for every slice, so that ranks agree where the last slices are short.
   SENNIT_DEVICE unsigned count() const { return chunks_of(part.bytes(), chunk); }
-  /// Where chunk `index` of slice `of` lies in the message; may be empty, and is beyond the last.
+  /// Returns where chunk `index` of slice `of` lies in the message; may be empty, and is beyond the last.
   SENNIT_DEVICE device::Part of(int of, unsigned index) const {
     const std::uint64_t end = apart * static_cast<unsigned>(of) + part.end;
     std::uint64_t first = apart * static_cast<unsigned>(of) + part.begin + index * chunk;

@@ -44,8 +44,8 @@ enum class Way : std::uint8_t {
   push,  ///< the receiver's: the sender stores it there
   pull,  ///< the sender's: the receiver loads it from there
 };
-/// How a launch uses the slots, as BlockCounts keeps it: never 0. `pattern`: tells launches of a layout apart in
-/// which other peers send; below 2^24.
+/// Returns how a launch uses the slots, as BlockCounts keeps it: never 0. `pattern`: tells launches of a layout apart
+/// in which other peers send; below 2^24.
 SENNIT_DEVICE constexpr device::Word use_of_slots(Layout layout, Way way, device::Word pattern) {
   return (pattern << 8) + (static_cast<device::Word>(way) << 4) + static_cast<device::Word>(layout) + 1;
 }

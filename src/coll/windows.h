@@ -29,8 +29,8 @@ class Windows {
   void remove(const path::Window& window);
   bool has(const path::Window& window) const;
 
-  /// Where the call's buffers are on all ranks; none unless they lie in windows, as far as the operation reaches into
-  /// them. Whether they do must be the same on every rank: its caller has promised that.
+  /// Returns where the call's buffers are on all ranks; none unless they lie in windows, as far as the operation
+  /// reaches into them. Whether they do must be the same on every rank: its caller has promised that.
   std::optional<PeerPointers> reach(const Call& call, int size) const;
 
  private:

@@ -47,7 +47,7 @@ class ControlSegment {
 
   /// Records what member is doing. Wait-free; of calls at the same time from several threads of one rank, one wins.
   void note(int member, std::string_view name, std::uint64_t sequence, int peer, std::uint64_t bytes) const;
-  /// What member did last; empty name when it did nothing yet, or was killed while noting it.
+  /// Returns what member did last; empty name when it did nothing yet, or was killed while noting it.
   Operation last(int member) const;
 
  private:

@@ -29,7 +29,7 @@ class Deadline {
   Deadline at_most(Clock::duration limit) const {
     return Deadline(std::min(end_, Clock::now() + limit), std::min(limit_, limit));
   }
-  /// What was allowed from the start, for error messages.
+  /// Returns what was allowed from the start, for error messages.
   double seconds() const { return std::chrono::duration<double>(limit_).count(); }
 
  private:

@@ -30,8 +30,8 @@ struct Seat {
   int first = 0;  ///< rank in the group of the part's rank 0
 };
 
-/// Where `rank` of the group goes; `wishes` by rank. Pure. Errors, the same whatever the rank: unsupported where a
-/// part would reach over several nodes.
+/// Returns where `rank` of the group goes; `wishes` by rank. Pure. Errors, the same whatever the rank: unsupported
+/// where a part would reach over several nodes.
 Result<Seat> seat_of(std::span<const Wish> wishes, int rank);
 
 /// By what the ranks of a part meet: meet_over_tcp(place, listener).

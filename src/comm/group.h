@@ -60,7 +60,7 @@ class Group {
 
   /// Records what this rank is doing, for the error message of a peer that waits for it in vain.
   void note(std::string_view operation, std::uint64_t sequence, int peer, std::uint64_t bytes) const;
-  /// What a rank noted last; empty name when nothing is known of it (another node, or nothing noted yet).
+  /// Returns what a rank noted last; empty name when nothing is known of it (another node, or nothing noted yet).
   Operation last_operation(int rank) const;
 
   /// ok; or peer_lost, naming the rank that died; or aborted, naming who aborted and why. The first failure

@@ -32,7 +32,7 @@ Bytes encode(const Member& member);
 /// Errors: corrupt, also when the socket's name is not one that describe_self() makes.
 Result<Member> decode_member(std::span<const std::byte> bytes);
 
-/// Whether two ranks could be of one node, before anybody has tried: same host, SENNIT_NODE and user.
+/// Returns whether two ranks could be of one node, before anybody has tried: same host, SENNIT_NODE and user.
 bool may_share_node(const Member& a, const Member& b);
 
 /// Divides ranks into nodes: node_of[rank] is the lowest rank (the leader) of its node. `reached[r]` lists the

@@ -26,7 +26,7 @@ struct Talk {
   std::string host_nonce, guest_nonce;
 };
 
-/// What only someone who knows `secret` can compute. `who` is "host" or "guest", so that neither side's proof
+/// Returns what only someone who knows `secret` can compute. `who` is "host" or "guest", so that neither side's proof
 /// can be sent back to it as the other's.
 Digest prove(std::string_view secret, std::string_view who, const Talk& talk);
 

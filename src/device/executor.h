@@ -57,14 +57,14 @@ class Executor {
   virtual int relax_capture() { return 0; }
   virtual void restore_capture(int) {}
 
-  /// What `pointer` points at. An address range may be mapped from several allocations side by side (PyTorch's
-  /// expandable segments); the location then covers as many as `bytes` reach into. Errors: invalid_argument for null,
-  /// freed and foreign pointers.
+  /// Returns what `pointer` points at. An address range may be mapped from several allocations side by side
+  /// (PyTorch's expandable segments); the location then covers as many as `bytes` reach into. Errors:
+  /// invalid_argument for null, freed and foreign pointers.
   virtual Result<Location> describe(const void* pointer, std::uint64_t bytes) = 0;
   Result<Location> describe(const void* pointer) { return describe(pointer, 1); }
 
-  /// Which device holds the byte at `pointer`, -1: pinned host memory; none where describe() would say anything else.
-  /// Takes a fraction of describe()'s time.
+  /// Returns which device holds the byte at `pointer`, -1: pinned host memory; none where describe() would say
+  /// anything else. Takes a fraction of describe()'s time.
   virtual std::optional<int> holder(const void* pointer) = 0;
 
   /// True when `device` can read and write memory of `peer`; switches it on at first use. SENNIT_PEER=0 forbids it.
@@ -72,8 +72,8 @@ class Executor {
   /// The same, without switching it on: memory that travels as files (memory.h) needs no more.
   virtual bool could_reach(int device, int peer) { return reaches(device, peer); }
 
-  /// What another process needs to map the allocation around `pointer`, or all that `bytes` reach into. Errors:
-  /// unsupported names the kind of allocation or switch that stands in the way.
+  /// Returns what another process needs to map the allocation around `pointer`, or all that `bytes` reach into.
+  /// Errors: unsupported names the kind of allocation or switch that stands in the way.
   virtual Result<Shareable> share(const void* pointer, std::uint64_t bytes) = 0;
   Result<Shareable> share(const void* pointer) { return share(pointer, 1); }
   /// Maps it here for lanes of `device`: data() is where the exporter's pointer is seen from there. Lanes of another
@@ -98,7 +98,7 @@ class Executor {
   /// Bounds the waits of launches from now on; an abort also ends those that wait now.
   virtual void set_timeout(std::chrono::nanoseconds timeout) = 0;
   virtual void abort() = 0;
-  /// What the first block that gave up wrote down; ok when none did.
+  /// Returns what the first block that gave up wrote down; ok when none did.
   virtual Status fault() const = 0;
 };
 

@@ -50,7 +50,7 @@ class Lane {
   /// Says where the lane's next work goes. Over cudaStreamPerThread: in the calling thread. Keep the answer rather
   /// than the stream's handle to compare with later: the program may destroy the stream while its work goes on.
   virtual Queue queue() = 0;
-  /// What other libraries enqueue on, to be in the lane's order: a cudaStream_t; null where there is none.
+  /// Returns what other libraries enqueue on, to be in the lane's order: a cudaStream_t; null where there is none.
   virtual void* native() { return nullptr; }
 
   /// Copies bytes in lane order, by a copy engine where the device has them. Any memories this process can address;

@@ -26,7 +26,7 @@ struct Reduction {
   std::int64_t integer_scale = 1;  ///< and of integers
 };
 
-/// Whether kernels have loops of their own for it: sums of the types that training sends, also scaled ones.
+/// Returns whether kernels have loops of their own for it: sums of the types that training sends, also scaled ones.
 SENNIT_DEVICE constexpr bool is_fast(const Reduction& reduction) {
   const bool adds = reduction.op == Operator::sum || reduction.op == Operator::average ||
                     reduction.op == Operator::premultiplied_sum;

@@ -29,8 +29,8 @@ struct Answer {
   End end = End::not_started;
   int status = 0;  ///< finished: exit code; crashed: signal; silent: milliseconds waited; not_started: errno
 
-  /// What went wrong in a few words ("did not answer within 5 s", "crashed with signal 11"); empty when it finished,
-  /// whatever it found.
+  /// Returns what went wrong in a few words ("did not answer within 5 s", "crashed with signal 11"); empty when it
+  /// finished, whatever it found.
   std::string trouble() const;
   /// The first line that has a member `key`; nullptr when there is none.
   const Json* find(const std::string& key) const;

@@ -13,7 +13,7 @@ namespace sennit::doctor {
 
 /// In a process of its own: reads NVML and tells {"nvml": …}.
 void probe_management();
-/// What probe_management() told; not present, with the trouble as its problem, where it told nothing.
+/// Returns what probe_management() told; not present, with the trouble as its problem, where it told nothing.
 machine::NvmlReadings management_readings(const Answer& answer);
 
 /// "gpu0", "gpu1", … by PCI address, as machine documents number them. Addresses unknown to NVML come last.

@@ -22,7 +22,7 @@ bool is_there(const fs::path& file) {
   return fs::exists(file, ignored);
 }
 
-/// What a namespace link points at; empty where it may not be read.
+/// Returns what a namespace link points at; empty where it may not be read.
 std::string link(const fs::path& file) {
   std::error_code failed;
   const fs::path target = fs::read_symlink(file, failed);

@@ -20,7 +20,7 @@ int index_in(const NvmlReadings& nvml, const std::string& pci) {
   return -1;
 }
 
-/// What a pair is joined by, as far as NVML says.
+/// Returns what a pair is joined by, as far as NVML says.
 std::string link_of(const NvmlReadings& nvml, const std::string& one, const std::string& other) {
   const int a = index_in(nvml, one), b = index_in(nvml, other);
   if (a < 0 || b < 0) return "link unknown";

@@ -35,9 +35,9 @@ struct PeerReadings {
 void probe_peers(std::uint64_t pinned);
 PeerReadings peer_readings(const Answer& answer);
 
-/// Which pairs reach each other, and over what.
+/// Returns which pairs reach each other, and over what.
 Check judge_peers(const Situation& situation, const PeerReadings& peers, const machine::NvmlReadings& nvml);
-/// Whether what was written arrived.
+/// Returns whether what was written arrived.
 Check judge_peer_bytes(const Situation& situation, const PeerReadings& peers, const machine::NvmlReadings& nvml);
 
 }  // namespace sennit::doctor

@@ -203,8 +203,9 @@ class Assembly {
     machine_.devices.push_back(std::move(device));
   }
 
-  /// Whether traffic to other GPUs may pass this GPU's PCIe link. With NVLink to every other GPU the driver never
-  /// sends it there, whatever PCIe could do; where nothing is known it is taken to work until a probe says otherwise.
+  /// Returns whether traffic to other GPUs may pass this GPU's PCIe link. With NVLink to every other GPU the driver
+  /// never sends it there, whatever PCIe could do; where nothing is known it is taken to work until a probe says
+  /// otherwise.
   bool peer_over_pcie(const Gpu& gpu) const {
     bool asked = false;
     for (const NvmlPair& pair : readings_.nvml.pairs) {
@@ -264,8 +265,8 @@ class Assembly {
       }
   }
 
-  /// Whether GPUs of two NUMA nodes reach each other's memory other than by NVLink; taken to work where NVML is
-  /// silent.
+  /// Returns whether GPUs of two NUMA nodes reach each other's memory other than by NVLink; taken to work where NVML
+  /// is silent.
   bool peer_across(int one, int other) const {
     const auto node_of = [&](int index) {
       const auto& all = readings_.nvml.gpus;

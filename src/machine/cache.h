@@ -15,8 +15,8 @@ Result<std::filesystem::path> cache_folder();
 /// The file of a fingerprint, whether it exists or not. Errors: invalid_argument when it is not a fingerprint.
 Result<std::filesystem::path> cache_file(const std::string& fingerprint);
 
-/// Whether anything can be kept: makes the folder, and writes there. For those who measure, before they do. Errors:
-/// permission_denied, with the reason.
+/// Returns whether anything can be kept: makes the folder, and writes there. For those who measure, before they do.
+/// Errors: permission_denied, with the reason.
 Status check_cache();
 
 /// The measured machine with this fingerprint. Errors: not_found when there is none; permission_denied when nobody

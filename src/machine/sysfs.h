@@ -42,7 +42,7 @@ struct SysfsReadings {
   std::vector<PciDevice> devices;  ///< NVIDIA GPUs, NICs, and the switches above them, by address
 };
 
-/// Whether the kernel leaves something unsaid of processors and their memory that hwloc (hwloc.h) may know.
+/// Returns whether the kernel leaves something unsaid of processors and their memory that hwloc (hwloc.h) may know.
 bool has_gaps(const SysfsReadings& readings);
 
 /// Reads ROOT/sys and ROOT/proc; never fails: what cannot be read keeps its default.

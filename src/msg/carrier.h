@@ -25,7 +25,7 @@ class Carrier {
   using Request = std::uint64_t;
 
   virtual ~Carrier() = default;
-  /// How messages go by it, for the report.
+  /// Returns how messages go by it, for the report.
   virtual std::string_view plan() const = 0;
   /// The memory stays until sent() or received() has said that the request is over.
   virtual Result<Request> send(const void* data, std::uint64_t bytes, int rank, int tag) = 0;

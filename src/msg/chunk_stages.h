@@ -40,7 +40,7 @@ class ChunkStages {
   /// The chunk that under_way() gave has ended.
   void end(int stage) { ++ended_[stage]; }
 
-  /// Whether all chunks have ended both.
+  /// Returns whether all chunks have ended both.
   bool over() const { return ended_[kSecond] == count(); }
 
  private:

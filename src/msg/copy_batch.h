@@ -18,7 +18,7 @@ class InFlight {
   /// To be asked now and then until completion is signalled. Never blocks. Errors: those of the device; it may then
   /// never be.
   Status look();
-  /// Whether a kernel does it, with others.
+  /// Returns whether a kernel does it, with others.
   bool has_kernel();
 
  private:

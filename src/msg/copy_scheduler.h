@@ -52,7 +52,8 @@ class CopyScheduler {
     };
     std::optional<Ends> several{};  ///< devices, where it may take several paths
   };
-  /// How such a copy of `bytes` bytes goes, for people, behind other words; empty: by a copy engine, straight.
+  /// Returns how such a copy of `bytes` bytes goes, for people, behind other words; empty: by a copy engine,
+  /// straight.
   std::string how(const Copying& copy, std::uint64_t bytes);
   /// Begins the copy, and behind it the writing of the word, or leaves that to CopyBatch. Errors: nothing is under
   /// way, and the receiver may copy.
@@ -64,9 +65,10 @@ class CopyScheduler {
   /// Begins those that were collected. Where a device fails the group does: somebody waits for each.
   void begin(std::span<const CopyBatch::One> all);
 
-  /// Whether long messages for memory of `device` may come by way of this process's service too, from now on.
+  /// Returns whether long messages for memory of `device` may come by way of this process's service too, from now on.
   bool serves(int device);
-  /// What a kernel of a host path that gave up wrote down: a message that has completed may then not be whole.
+  /// Returns what a kernel of a host path that gave up wrote down: a message that has completed may then not be
+  /// whole.
   Status fault() const;
 
  private:

@@ -28,9 +28,9 @@ struct Rts {
   /// Slots that a rank has for messages: a limit of those on their way from it; the next ones are staged.
   static constexpr int kSlots = comm::RankSlots::kMessages;
 
-  /// How many bytes are sent, more than this object has: a probe is told them alone. A multiple of every number's
-  /// size, since MPICH takes none that ends within an element, and of no larger power of two, as programs' messages
-  /// often are.
+  /// Returns how many bytes are sent, more than this object has: a probe is told them alone. A multiple of every
+  /// number's size, since MPICH takes none that ends within an element, and of no larger power of two, as programs'
+  /// messages often are.
   static constexpr int length_of(int step) { return 160 + 64 * step; }
   int length() const { return length_of(step); }
   /// Returns the step whose RTSs are so long, if there is one.

@@ -62,7 +62,7 @@ class RtsSlots {
   static constexpr std::uint64_t kAll = (std::uint64_t{1} << kOfGroup) - 1;
   static_assert(kOfGroup < 64);
 
-  /// How many lengths are no longer than a message.
+  /// Returns how many lengths are no longer than a message.
   static constexpr int steps_within(std::uint64_t bytes) {
     constexpr auto kFirst = static_cast<std::uint64_t>(Rts::length_of(0));
     constexpr auto kStep = static_cast<std::uint64_t>(Rts::length_of(1)) - kFirst;

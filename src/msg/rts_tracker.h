@@ -31,7 +31,7 @@ class RtsTracker {
     device::Word use;
   };
 
-  /// Whether a probe may still find it.
+  /// Returns whether a probe may still find it.
   bool is_left(const One& one) const { return of(one).received != one.use && of(one).taken != one.use; }
   /// A matched probe took one of those that are alike; this one is left.
   void take(const One& one) { of(one).taken = one.use; }

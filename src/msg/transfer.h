@@ -22,17 +22,17 @@ class SendTransfer {
   SendTransfer(const SendTransfer&) = delete;
   SendTransfer& operator=(const SendTransfer&) = delete;
 
-  /// What is sent in the message's place, and how many bytes.
+  /// Returns what is sent in the message's place, and how many bytes.
   virtual const void* sent() const = 0;
   virtual int length() const = 0;
   /// Of the message.
   virtual std::uint64_t bytes() const = 0;
-  /// How it goes, for the report.
+  /// Returns how it goes, for the report.
   virtual std::string_view plan() const = 0;
   /// The same once it is taken, with all that is known of it, for people.
   virtual std::string how() const { return std::string(plan()); }
-  /// Whether the receiver has all of it, or does not want it: the sender's buffer is free then. To be asked until it
-  /// says so: it moves only while it is asked. Errors: the receiver cannot have it.
+  /// Returns whether the receiver has all of it, or does not want it: the sender's buffer is free then. To be asked
+  /// until it says so: it moves only while it is asked. Errors: the receiver cannot have it.
   virtual Result<bool> test() = 0;
   /// The program waits or asks for its end; to be said before each test() then.
   virtual void is_waited_for() {}
@@ -57,7 +57,7 @@ class RecvTransfer {
   virtual std::string_view plan() const = 0;
   /// As SendTransfer::how(), once it has come.
   virtual std::string how() const { return std::string(plan()); }
-  /// Whether it has come. To be asked until it has, as SendTransfer::test(). Errors: it never will.
+  /// Returns whether it has come. To be asked until it has, as SendTransfer::test(). Errors: it never will.
   virtual Result<bool> test() = 0;
   /// The sender, of the group.
   virtual int peer() const = 0;

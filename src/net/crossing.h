@@ -22,7 +22,7 @@ namespace sennit::net {
 /// take to begin the copies and the kernel that they need beyond.
 inline constexpr std::uint64_t kLeastOnGpu = 256 << 10;
 
-/// Whether GPUs add parts of `bytes` bytes, where that is for `least` bytes or more. Pure.
+/// Returns whether GPUs add parts of `bytes` bytes, where that is for `least` bytes or more. Pure.
 constexpr bool adds_on_gpu(std::uint64_t bytes, int nodes, std::uint64_t least) {
   return bytes >= least && bytes % (kGrain * static_cast<std::uint64_t>(nodes)) == 0;
 }

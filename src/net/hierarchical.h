@@ -93,7 +93,7 @@ class Hierarchical {
   Status all_to_all(const void* input, void* output, std::uint64_t bytes, std::span<const Place> places);
   /// Of messages that each have a length of their own. Input and output may not overlap.
   Status all_to_all_v(const void* input, void* output, const Messages& messages, std::span<const Place> places);
-  /// How many rounds an all-to-all takes whose longest message has so many bytes.
+  /// Returns how many rounds an all-to-all takes whose longest message has so many bytes.
   std::size_t rounds(std::uint64_t longest) const { return rounds_of(longest).size(); }
 
  private:
@@ -112,14 +112,14 @@ class Hierarchical {
   Status prepare();
   std::vector<Chunk> chunks(std::uint64_t bytes) const;
   std::uint64_t part_of(const Chunk& chunk) const;
-  /// Whether this rank has a part of the chunk, where those that are not divided are the matter of rank `owner` of
-  /// each node.
+  /// Returns whether this rank has a part of the chunk, where those that are not divided are the matter of rank
+  /// `owner` of each node.
   bool has_part(const Chunk& chunk, int owner) const { return !chunk.whole || node_.rank() == owner; }
   /// Of messages that lie in rows, the longest of so many bytes: each chunk is a piece of every row.
   Status run_over_rows(std::uint64_t longest, const std::function<Course(const Chunk&)>& course_of);
   /// Stage 1 of what is gathered: this rank's piece goes to its row. Null where the message has ended.
   Enqueue to_own_row(const void* input, std::uint64_t bytes, const Chunk& chunk) const;
-  /// Where the row of a rank lies among those of all, each of `bytes` bytes.
+  /// Returns where the row of a rank lies among those of all, each of `bytes` bytes.
   std::uint64_t row_of(Place place, std::uint64_t bytes) const {
     return (static_cast<std::uint64_t>(place.rank) * static_cast<std::uint64_t>(nodes_) +
             static_cast<std::uint64_t>(place.node)) *

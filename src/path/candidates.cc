@@ -135,8 +135,8 @@ void Enumeration::find_staged() {
   if (near_destination != near_source) stage_in(near_destination);
 }
 
-// Whether a route comes back over a link that it went out on, a relay's own link to its switch aside: such a detour
-// (to another socket and back) only competes with the routes that stay.
+// Returns whether a route comes back over a link that it went out on, a relay's own link to its switch aside: such a
+// detour (to another socket and back) only competes with the routes that stay.
 bool Enumeration::returns(const std::vector<const Hop*>& hops) const {
   for (std::size_t i = 0; i < hops.size(); ++i)
     for (std::size_t j = i + 1; j < hops.size(); ++j)

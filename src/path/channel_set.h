@@ -20,8 +20,8 @@ struct Budget {
   std::uint64_t used = 0;
 };
 
-/// What one direction of a pair may hold, where the pair as a whole may hold `pair` bytes: both directions stage
-/// their messages, and each keeps a proxy channel's ring for puts and one for gets.
+/// Returns what one direction of a pair may hold, where the pair as a whole may hold `pair` bytes: both directions
+/// stage their messages, and each keeps a proxy channel's ring for puts and one for gets.
 std::uint64_t staging_one_way(std::uint64_t pair);
 
 class ProxyChannel;

@@ -9,8 +9,8 @@
 
 namespace sennit::path {
 
-/// What split(machine, from, to, …) decided, with reasons; "tuned" says whether the shares were measured as the
-/// fastest. `from` and `to` are in the machine.
+/// Returns what split(machine, from, to, …) decided, with reasons; "tuned" says whether the shares were measured as
+/// the fastest. `from` and `to` are in the machine.
 Json explain(const machine::Machine& machine, const std::string& from, const std::string& to, const Split& split,
              bool both_ways = false);
 

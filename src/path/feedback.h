@@ -38,7 +38,7 @@ class ShareFeedback {
   /// known against it, and when it has one share. predicted_us and each share's rate are what is now expected.
   Split corrected(const Split& plan) const;
 
-  /// Whether corrected() differs from the plan.
+  /// Returns whether corrected() differs from the plan.
   bool correcting() const;
 
  private:

@@ -23,7 +23,7 @@ class Registry {
   /// Instead of close(), without the other ranks: of a window that outlives_owners(), once no message of this rank
   /// uses it, nor any of a peer's that goes by way of this rank's service.
   void forget(const std::shared_ptr<Window>& window);
-  /// Where a peer's message goes. Errors: not_found, invalid_argument.
+  /// Returns where a peer's message goes. Errors: not_found, invalid_argument.
   Result<std::byte*> resolve(std::uint32_t window, std::uint64_t offset, std::uint64_t bytes);
 
  private:

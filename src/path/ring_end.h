@@ -43,8 +43,8 @@ class RingEnd {
 
   static Result<RingEnd> create(device::Executor& executor, int device, Ring ring, RingShape shape);
 
-  /// What this end may do when the other does not come: `beyond` is the other end of the message as this device
-  /// reaches it, null where it does not.
+  /// Returns what this end may do when the other does not come: `beyond` is the other end of the message as this
+  /// device reaches it, null where it does not.
   staged_copy::Role asks(std::byte* beyond, std::uint64_t bytes) const {
     return {false, beyond, patience_ns_ + bytes / kBytesPerNs};
   }

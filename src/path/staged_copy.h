@@ -125,7 +125,8 @@ class Partner {
   }
 
  private:
-  /// Whether the helper has decided against this message. One that decided for a later one too left this one first.
+  /// Returns whether the helper has decided against this message. One that decided for a later one too left this one
+  /// first.
   SENNIT_DEVICE bool left() { return block_.equals(answered_, message_) && !block_.equals(stayed_, message_); }
 
   Block& block_;

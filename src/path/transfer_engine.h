@@ -99,7 +99,8 @@ class TransferEngine {
   /// Enqueues the share, on an engine channel only its start. False: the channel is taken by another stream.
   static Result<bool> begin(const Started& message, const Share& share, Carrier& carrier);
   static void learn(Pair& pair);
-  /// Whether kernels of the proxy channel's device can read and write there. Errors: unsupported says what to do.
+  /// Returns whether kernels of the proxy channel's device can read and write there. Errors: unsupported says what to
+  /// do.
   Status reached_by_kernels(const End& end);
 
   const std::shared_ptr<device::Executor> executor_;

@@ -67,7 +67,7 @@ Result<ProxyChannel*> Transport::proxy_channel(int peer, Direction direction, Ri
   return made.get();
 }
 
-/// Whether the peer sends to us as we send to it.
+/// Returns whether the peer sends to us as we send to it.
 bool Transport::both_ways(int peer) {
   // Both write their own word and read the other's; a reading that is a little old only costs a split that is a
   // little off.

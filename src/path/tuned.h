@@ -50,7 +50,7 @@ Json to_json(const PutTable& table);
 /// Errors: corrupt, naming the entry and member that is wrong.
 Result<PutTable> put_table_from_json(const Json& document, std::string_view origin);
 
-/// Where the table of a machine is kept: beside its cached document. Errors: those of machine::cache_file.
+/// Returns where the table of a machine is kept: beside its cached document. Errors: those of machine::cache_file.
 Result<std::filesystem::path> put_table_file(const std::string& fingerprint);
 /// Errors: not_found (never tuned), corrupt.
 Result<PutTable> load_put_table(const std::string& fingerprint);

@@ -35,8 +35,8 @@ class Window {
   /// the memory only then: that of a mapped allocation stays undefined with CUDA.
   void unmap();
 
-  /// Whether all ranks' memory may be freed while peers have it mapped: so it is with files (cuMemCreate), whose
-  /// memory lives as long as any mapping of it. The same on every rank.
+  /// Returns whether all ranks' memory may be freed while peers have it mapped: so it is with files (cuMemCreate),
+  /// whose memory lives as long as any mapping of it. The same on every rank.
   bool outlives_owners() const;
 
   std::uint32_t number() const { return number_; }

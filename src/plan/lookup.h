@@ -34,9 +34,9 @@ class Lookup {
   /// octaves (below the smallest that was, at any distance if that is small), nor where the nearest has no plan of so
   /// few blocks. Between windows it goes by what was tuned there alone.
   std::optional<Entry> find(const coll::CallKey& which, const coll::Team& team) const;
-  /// What find() gives, and, where the case's own size was not tuned, the next sizes below and above it that were:
-  /// who compares libraries between two sizes asks both. Where find() gives none: the nearest size, without plans, as
-  /// none of those near has one that fits; empty where none is near.
+  /// Returns what find() gives, and, where the case's own size was not tuned, the next sizes below and above it that
+  /// were: who compares libraries between two sizes asks both. Where find() gives none: the nearest size, without
+  /// plans, as none of those near has one that fits; empty where none is near.
   std::vector<Entry> around(const coll::CallKey& which, const coll::Team& team) const;
 
  private:

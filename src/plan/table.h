@@ -47,13 +47,13 @@ struct Entry {
   unsigned candidates = 0;   ///< plans that were verified and timed
 
   bool operator==(const Entry&) const = default;
-  /// Whether both answer the same question.
+  /// Returns whether both answer the same question.
   bool same_case(const Entry& other) const { return layout == other.layout && which == other.which; }
-  /// Whether the plan to take first measured faster than NCCL, beyond its spread; false where either was not.
+  /// Returns whether the plan to take first measured faster than NCCL, beyond its spread; false where either was not.
   bool beats_nccl() const {
     return !plans.empty() && nccl_us > 0 && plans.front().us + plans.front().spread_us < nccl_us;
   }
-  /// Whether it has a plan that leaves as much room.
+  /// Returns whether it has a plan that leaves as much room.
   bool has_plan_within(unsigned blocks) const {
     return std::ranges::any_of(plans, [&](const Timed& timed) { return coll::fits(timed.plan, blocks); });
   }
@@ -93,7 +93,7 @@ Result<Table> table_from_json(const Json& document, std::string_view origin);
 /// The same for tables with the same content, on every rank and machine.
 std::string hash(const Table& table);
 
-/// Where the table of a machine is kept: beside its cached document. Errors: those of machine::cache_file.
+/// Returns where the table of a machine is kept: beside its cached document. Errors: those of machine::cache_file.
 Result<std::filesystem::path> table_file(const std::string& fingerprint);
 /// `named_by`: what names the file, such as SENNIT_TABLE; empty for the machine's own, which tuning makes. Errors:
 /// not_found (never tuned; of a file that is named, that it does not exist), corrupt.
@@ -104,7 +104,7 @@ struct Kept {
   std::filesystem::path file;  ///< empty where none is looked for
   std::optional<Table> table;  ///< none where there is none
 };
-/// Whether there may be one, of this machine or of another, without a look at it.
+/// Returns whether there may be one, of this machine or of another, without a look at it.
 bool has_table();
 /// The table that SENNIT_TABLE names, else the machine's own. Errors: those of load_table(), but for one of its own
 /// that was never made.

@@ -25,9 +25,9 @@ class CopyQueue {
   /// Enqueues a copy as Lane::copy; its number, from 1. Errors: those of the device; it may be done all the same.
   Result<std::uint64_t> copy(void* dst, const void* src, std::uint64_t bytes);
 
-  /// Whether the copy with this number is done, and with it all before. Never blocks. Errors: those of the device.
-  /// An event that was passed takes the driver over a microsecond to tell of (H200): after one that was, those twice
-  /// as far behind it are asked for, and not each between.
+  /// Returns whether the copy with this number is done, and with it all before. Never blocks. Errors: those of the
+  /// device. An event that was passed takes the driver over a microsecond to tell of (H200): after one that was,
+  /// those twice as far behind it are asked for, and not each between.
   Result<bool> done(std::uint64_t number);
 
  private:

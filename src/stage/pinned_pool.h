@@ -31,13 +31,13 @@ class PinnedPool {
 
   /// At least `bytes`, aligned to 64. Thread-safe. Errors: out_of_memory.
   Result<device::Memory> acquire(std::uint64_t bytes, Use use = Use::perhaps);
-  /// Whether GPUs reach it themselves.
+  /// Returns whether GPUs reach it themselves.
   bool is_pinned(const device::Memory& memory);
   /// For the next one that takes. `written`: no byte behind so many was written to.
   void release(device::Memory memory, std::uint64_t written = ~std::uint64_t{0});
 
  private:
-  /// What pieces are made as large as: they serve more than one length.
+  /// Returns what pieces are made as large as: they serve more than one length.
   static std::uint64_t rounded(std::uint64_t bytes);
 
   const std::shared_ptr<device::Executor> executor_;

@@ -46,13 +46,13 @@ class PointerCache {
   /// `emulate`: memory of the host executor counts as a GPU's (SENNIT_EMULATE). Errors: those of
   /// open_host_executor().
   static Result<std::unique_ptr<PointerCache>> open(bool emulate);
-  /// What this driver says. Of one that is not whole: nothing.
+  /// Returns what this driver says. Of one that is not whole: nothing.
   static std::unique_ptr<PointerCache> over(const Driver& driver);
 
-  /// Whether there can be GPU memory in this process at all.
+  /// Returns whether there can be GPU memory in this process at all.
   bool possible() const { return emulated_ != nullptr || driver_.ask != nullptr; }
 
-  /// Whether the program has started CUDA, as far as questions have told.
+  /// Returns whether the program has started CUDA, as far as questions have told.
   bool cuda_initialized() const { return emulated_ != nullptr || cuda_initialized_.load(std::memory_order_relaxed); }
 
   /// The device of memory that only a GPU reaches, else -1: managed and pinned memory count as the host's, since its
@@ -69,9 +69,9 @@ class PointerCache {
   /// was a GPU's: the driver is not asked twice.
   MemInfo info_of(const void* pointer) const;
 
-  /// What kind of memory it is. Nothing changes by the question, neither the memory nor what later ones find: for an
-  /// observer. Where the program uses CUDA the driver is asked once, unless it is_ordinary(). Emulated memory is that
-  /// of this executor, or of the drop-in in the same process.
+  /// Returns what kind of memory it is. Nothing changes by the question, neither the memory nor what later ones find:
+  /// for an observer. Where the program uses CUDA the driver is asked once, unless it is_ordinary(). Emulated memory
+  /// is that of this executor, or of the drop-in in the same process.
   Whereabouts kind_of(const void* pointer) const;
 
   /// The executor of the memory found; opened when first asked for. Errors: those of open_cuda_executor().
@@ -92,8 +92,8 @@ class PointerCache {
   static constexpr unsigned kMemoryType = 2;  // CU_POINTER_ATTRIBUTE_...
   static constexpr int kNotInitialized = 3;   // CUDA_ERROR_NOT_INITIALIZED
 
-  /// Whether the driver says that nobody has started it: then no memory is a GPU's, nor ever was. Most programs that
-  /// have nothing to do with GPUs are asked no more than this.
+  /// Returns whether the driver says that nobody has started it: then no memory is a GPU's, nor ever was. Most
+  /// programs that have nothing to do with GPUs are asked no more than this.
   bool is_uninitialized(const void* pointer) const {
     unsigned unused = 0, type = kMemoryType;
     void* data = &unused;

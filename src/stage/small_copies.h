@@ -55,7 +55,7 @@ class SmallCopies {
     const void* host;
     std::uint64_t bytes;
   };
-  /// How many of these, from the first on, can be copied together; 0: not even the first. Pure.
+  /// Returns how many of these, from the first on, can be copied together; 0: not even the first. Pure.
   static std::size_t together(std::span<const Piece> pieces);
   /// Copies to the GPU as many, in the time of one. As to_gpu() of one.
   Result<bool> to_gpu(std::span<const Piece> pieces);
@@ -64,7 +64,7 @@ class SmallCopies {
   std::uint64_t done() const { return done_.load(std::memory_order_relaxed); }
 
  private:
-  /// Whether a block is there to be asked; launches one when it is time.
+  /// Returns whether a block is there to be asked; launches one when it is time.
   Result<bool> is_server_there();
   Status launch();
   /// Asks, and waits until `done` says that it is done; false: the block has left without.

@@ -13,7 +13,7 @@ class SmallCopyBatch {
  public:
   explicit SmallCopyBatch(Gpus& gpus) : gpus_(gpus) {}
 
-  /// Whether so few bytes are worth waiting for others.
+  /// Returns whether so few bytes are worth waiting for others.
   static bool takes(std::uint64_t bytes) { return bytes <= SmallCopies::kMostToGpu; }
   /// To be copied by end() at the latest; until then the host memory stays. Errors: those of a copy.
   Status add(void* gpu, const void* host, std::uint64_t bytes, const MemInfo& held);

@@ -26,7 +26,7 @@ struct Layout {
   static unsigned parts(coll::Operation operation, int size) {
     return coll::gathers(operation) || coll::scatters(operation) ? static_cast<unsigned>(size) : 1;
   }
-  /// What a call's plan is chosen by.
+  /// Returns what a call's plan is chosen by.
   std::uint64_t planned_bytes() const { return operation == coll::Operation::all_to_all_v ? 0 : message; }
   std::uint64_t bytes() const { return message * parts(operation, size); }
 
@@ -39,7 +39,7 @@ struct Layout {
     if (!coll::takes(operation, rank == kRoot)) return 0;
     return coll::gathers(operation) ? static_cast<unsigned>(size) : 1;
   }
-  /// Where the first of them begins.
+  /// Returns where the first of them begins.
   std::uint64_t input_at() const { return in_place && coll::gathers(operation) ? own() : 0; }
   std::uint64_t output_at() const { return in_place && coll::scatters(operation) ? own() : 0; }
 
@@ -53,7 +53,7 @@ struct Layout {
     return taken() > 1 ? static_cast<int>(index) : kRoot;
   }
 
-  /// What nccl-tests multiplies size / time with, so that it compares with a link.
+  /// Returns what nccl-tests multiplies size / time with, so that it compares with a link.
   double bus_factor() const {
     switch (operation) {
       case coll::Operation::allreduce: return 2.0 * (size - 1) / size;

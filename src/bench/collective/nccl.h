@@ -30,7 +30,7 @@ class Nccl {
   ~Nccl();
 
   const std::string& version() const { return version_; }
-  /// What NCCL calls it; -1: it has no such.
+  /// Returns what NCCL calls it; -1: it has no such.
   static int number_of(device::Type type);
   static int number_of(device::Operator op);
   /// What it lacks it is given as NCCL's users do it: all-to-all, gather and scatter before 2.28, and all-to-all-v,

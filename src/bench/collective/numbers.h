@@ -22,8 +22,8 @@ std::vector<std::byte> noise(std::uint64_t bytes, unsigned number);
 std::vector<std::byte> given(const Layout& layout, device::Type type);
 /// The first kPeriod bytes, at most, of message `index` of its output.
 std::vector<std::byte> expected(const Layout& layout, const device::Reduction& reduction, unsigned index);
-/// Whether `got` is what was expected: bit for bit, but for averages of floating-point numbers. Those are sums of
-/// rounded parts where the ranks are no power of two, and which rounding comes when is the algorithm's own.
+/// Returns whether `got` is what was expected: bit for bit, but for averages of floating-point numbers. Those are
+/// sums of rounded parts where the ranks are no power of two, and which rounding comes when is the algorithm's own.
 bool agree(const device::Reduction& reduction, bool reduced, const std::byte* got, const std::byte* right,
            std::uint64_t bytes);
 

@@ -22,13 +22,13 @@ struct Options {
   bool rank = false;  ///< this process is one
   std::string only;   ///< of a rank: the one variant of NCCL to measure, with nothing beside it
 
-  /// Whether --vs names it.
+  /// Returns whether --vs names it.
   bool against(std::string_view peer) const;
 };
 
 void add_options(CLI::App& app, Options& options);
 
-/// What --operations asks for, in its order. Errors: invalid_argument.
+/// Returns what --operations asks for, in its order. Errors: invalid_argument.
 Result<std::vector<coll::Operation>> operations_of(const Options& options);
 
 /// The sizes in bytes, ascending as given. Errors: invalid_argument (none of them, or not whole elements).

@@ -60,7 +60,7 @@ class Rig {
   Nccl* nccl() { return nccl_.get(); }
   static bool nccl_can(coll::Operation operation, const device::Reduction& reduction);
 
-  /// What a call's plan is chosen for.
+  /// Returns what a call's plan is chosen for.
   coll::CallKey call_key_of(const Layout& layout, const device::Reduction& reduction) const;
   Layout layout(coll::Operation operation, std::uint64_t bytes, device::Type type, bool in_place) const;
 
@@ -75,7 +75,7 @@ class Rig {
 
  private:
   Rig() = default;
-  /// Where the way has its buffers; in place both are the first.
+  /// Returns where the way has its buffers; in place both are the first.
   std::byte* base(const Way& way, bool first) const {
     if (way.nccl_windows) return nccl_->window(first ? 0 : 1);
     return (first ? input_ : output_).data();

@@ -25,7 +25,7 @@ using Clock = std::chrono::steady_clock;
 /// Time for each measurement of the first round, in s: five runs of 2 ms at least. A default.
 constexpr double kLeastSeconds = 0.012;
 
-/// Who stands for an arithmetic.
+/// Returns who stands for an arithmetic.
 device::Reduction reduction_of(coll::Arithmetic arithmetic, int ranks) {
   return {arithmetic == coll::Arithmetic::general ? device::Type::float64 : device::Type::float32,
           device::Operator::sum, static_cast<std::uint32_t>(ranks)};
@@ -109,7 +109,7 @@ class Tuner {
     return rig_->layout(which.operation, which.bytes * parts, reduction.type, in_place);
   }
 
-  /// How NCCL does it; none where it cannot.
+  /// Returns how NCCL does it; none where it cannot.
   std::optional<Way> nccls(const coll::CallKey& which) const {
     if (rig_->nccl() == nullptr || !Rig::nccl_can(which.operation, reduction_of(which.arithmetic, 2)) ||
         (which.windows && !rig_->nccl()->has_windows()))

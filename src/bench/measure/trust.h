@@ -19,7 +19,7 @@ using Pairs = std::set<std::pair<std::string, std::string>>;
 /// since nobody can say which way inside the switch is broken. Returns what was taken, as sentences.
 std::vector<std::string> cut(machine::Machine& machine, const Pairs& failed);
 
-/// How two memories are joined, for telling pairs that are alike: "nvlink×18 nvlink×18 NVIDIA H200".
+/// Returns how two memories are joined, for telling pairs that are alike: "nvlink×18 nvlink×18 NVIDIA H200".
 std::string likeness(const machine::Machine& machine, const std::string& from, const std::string& to);
 
 }  // namespace sennit::bench::measure

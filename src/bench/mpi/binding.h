@@ -23,7 +23,7 @@ std::vector<int> parse_list(std::string_view text);
 /// One of the allowed for each rank, no two the same on a host: near ones first, then those whose core is free. Empty
 /// where there are not enough, or where the launcher has bound a rank to some already. Pure.
 std::vector<int> assign(const std::vector<Cores>& ranks);
-/// Whether a launcher has bound them: no two ranks of a host may run on the same.
+/// Returns whether a launcher has bound them: no two ranks of a host may run on the same.
 bool bound(const std::vector<Cores>& ranks);
 
 /// Of this process. `pci`: its GPU's address, or empty.

@@ -155,7 +155,7 @@ class Calls {
     for (int i = 0; i < int(layout_.given()); ++i) check(call_.request_free(sent(i)), "MPI_Request_free");
     for (int i = 0; i < int(layout_.taken()); ++i) check(call_.request_free(received(i)), "MPI_Request_free");
   }
-  /// Where a window's message lies.
+  /// Returns where a window's message lies.
   std::uint64_t at(int index) const { return static_cast<unsigned>(index) * bytes_; }
 
   void send() {

@@ -14,8 +14,8 @@ namespace sennit::bench::mpi {
 /// reduced, exact in every sum, else any bytes.
 std::vector<std::byte> given(const Layout& layout, const device::Reduction& reduction, unsigned index);
 
-/// What is in the target's memory before a call that updates it: as if the target gave it. Of a compare-and-swap the
-/// value that the caller gives second.
+/// Returns what is in the target's memory before a call that updates it: as if the target gave it. Of a
+/// compare-and-swap the value that the caller gives second.
 std::vector<std::byte> before(const Layout& layout, const device::Reduction& reduction);
 
 /// The same of message `index` that should come; of any number of ranks.

@@ -41,13 +41,13 @@ class Job {
 
   int rank() const { return rank_; }
   int size() const { return size_; }
-  /// Whether sennit's drop-in stands before the MPI.
+  /// Returns whether sennit's drop-in stands before the MPI.
   bool has_sennit() const { return has_sennit_; }
   /// Returns true if an observer does, and no drop-in: calls with sennit are then those that it sees.
   bool is_observed() const { return is_observed_; }
   /// The MPI's function that an operation needs and that this one, being older, has not; else empty.
   virtual std::string lacks(const Benchmark& benchmark) const = 0;
-  /// What the MPI says of itself, in one line.
+  /// Returns what the MPI says of itself, in one line.
   const std::string& version() const { return version_; }
 
   /// Collective. What is timed of one call, or of one message of a window, and all of a call, on the slowest rank;

@@ -14,7 +14,7 @@ enum class Buffers { gpu, host, gpu_host, host_gpu, managed };
 std::string_view name(Buffers buffers);
 /// Errors: invalid_argument.
 Result<Buffers> parse_buffers(std::string_view text);
-/// Whether the side that sends first (or the one that receives) has GPU memory.
+/// Returns whether the side that sends first (or the one that receives) has GPU memory.
 constexpr bool on_gpu(Buffers buffers, bool first) {
   return buffers == Buffers::gpu || buffers == (first ? Buffers::gpu_host : Buffers::host_gpu);
 }
@@ -69,22 +69,22 @@ struct Layout {
   /// Messages that this rank gives, and gets, in one call.
   unsigned given() const;
   unsigned taken() const;
-  /// Where it reduces: the first so many ranks go into what this rank gets.
+  /// Returns where it reduces: the first so many ranks go into what this rank gets.
   int contributors() const;
   std::uint64_t input_bytes() const { return given() * what.bytes; }
   std::uint64_t output_bytes() const { return taken() * what.bytes; }
 
-  /// Whether both are in one buffer: in place, and of a bcast always.
+  /// Returns whether both are in one buffer: in place, and of a bcast always.
   bool one_buffer() const { return what.in_place || what.operation == Operation::bcast; }
-  /// Where the first of those given begins: in place a rank's own lies where it is to stay.
+  /// Returns where the first of those given begins: in place a rank's own lies where it is to stay.
   std::uint64_t input_at() const {
     return what.in_place && gathers(what.operation) ? static_cast<unsigned>(rank) * what.bytes : 0;
   }
   /// Of the larger of the buffers of any rank.
   static std::uint64_t room(const Case& what, int ranks);
 
-  /// What is in the message that this rank gives at place `index`, as a number; and whose it is that comes at place
-  /// `index`: where it reduces, the one of `rank` that goes into it.
+  /// Returns what is in the message that this rank gives at place `index`, as a number; and whose it is that comes at
+  /// place `index`: where it reduces, the one of `rank` that goes into it.
   unsigned number_given(unsigned index) const { return number(rank, index); }
   unsigned number_taken(unsigned index, int from) const;
   /// The rank whose message comes at place `index`, where nothing is reduced.

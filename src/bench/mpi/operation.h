@@ -111,11 +111,11 @@ constexpr bool is_get(Operation operation) {
 constexpr bool is_atomic(Operation operation) {
   return operation == Operation::fetch_and_op || operation == Operation::compare_and_swap;
 }
-/// Whether the caller gets what was in the target's memory before.
+/// Returns whether the caller gets what was in the target's memory before.
 constexpr bool fetches(Operation operation) {
   return operation == Operation::get_accumulate || is_atomic(operation);
 }
-/// Whether a one-sided call depends on what is in the target's memory, and changes it.
+/// Returns whether a one-sided call depends on what is in the target's memory, and changes it.
 constexpr bool updates(Operation operation) {
   return operation == Operation::accumulate || fetches(operation);
 }
@@ -128,20 +128,20 @@ constexpr bool reduces(Operation operation) {
 constexpr bool is_of_neighbours(Operation operation) {
   return operation >= Operation::neighbor_allgather;
 }
-/// Whether a rank, or the root alone, gives a message for each rank, or each neighbour.
+/// Returns whether a rank, or the root alone, gives a message for each rank, or each neighbour.
 constexpr bool scatters(Operation operation) {
   using enum Operation;
   return operation == alltoall || operation == alltoallv || operation == alltoallw ||
          operation == reduce_scatter_block || operation == reduce_scatter || operation == scatter ||
          operation == scatterv || operation >= neighbor_alltoall;
 }
-/// Whether a rank, or the root alone, gets a message of each rank, or each neighbour.
+/// Returns whether a rank, or the root alone, gets a message of each rank, or each neighbour.
 constexpr bool gathers(Operation operation) {
   using enum Operation;
   return operation == allgather || operation == allgatherv || operation == alltoall || operation == alltoallv ||
          operation == alltoallw || operation == gather || operation == gatherv || is_of_neighbours(operation);
 }
-/// Whether it is measured with MPI_IN_PLACE too.
+/// Returns whether it is measured with MPI_IN_PLACE too.
 constexpr bool can_be_in_place(Operation operation) {
   using enum Operation;
   return (reduces(operation) && !is_one_sided(operation)) || operation == allgather || operation == allgatherv;

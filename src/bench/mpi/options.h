@@ -21,13 +21,13 @@ struct Options {
   int ranks_per_node = 0;  ///< 0: as they are
   bool in_place = false, direct = false, progress = false;
 
-  /// Whether --vs names it, or is not given.
+  /// Returns whether --vs names it, or is not given.
   bool against(std::string_view peer) const;
 };
 
 void add_options(CLI::App& app, Options& options);
 
-/// How many nodes ranks are taken for; 1 where that is left to them. Errors: invalid_argument.
+/// Returns how many nodes ranks are taken for; 1 where that is left to them. Errors: invalid_argument.
 Result<int> nodes_of(const Options& options, int ranks);
 
 /// Largest buffer of a rank: a limit, so that eight ranks fit beside each other in a host's memory.

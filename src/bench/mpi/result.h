@@ -15,7 +15,7 @@ double gbps(const Layout& layout, double median_us);
 
 Json to_json(const Layout& layout, const Variant& variant, const Numbers& numbers, const Times& times);
 
-/// What may mislead, each sentence ending with what to do.
+/// Returns what may mislead, each sentence ending with what to do.
 std::vector<std::string> unsteady(const Json& rows);
 
 }  // namespace sennit::bench::mpi

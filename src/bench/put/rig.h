@@ -40,8 +40,8 @@ class Rig {
   path::Window& window() { return *window_; }
   std::uint64_t room() const { return room_; }
 
-  /// Where a message of `bytes` from `side` arrives, `offset` bytes into the other side's destination; data is null
-  /// where the peer's memory cannot be mapped.
+  /// Returns where a message of `bytes` from `side` arrives, `offset` bytes into the other side's destination; data
+  /// is null where the peer's memory cannot be mapped.
   Result<path::End> target(int side, std::uint64_t offset, std::uint64_t bytes);
 
  private:

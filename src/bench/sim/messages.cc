@@ -37,7 +37,7 @@ Status of_many(std::uint64_t messages, int chunks) {
                 "Use fewer chunks, or --chunks 1, which folds rounds that are alike");
 }
 
-/// What two GPUs send each other at the same time, at least.
+/// Returns what two GPUs send each other at the same time, at least.
 double narrowest_gbps(const path::Network& network) {
   double least = path::kUnlimited;
   for (int from = 0; from < network.devices(); ++from)

@@ -9,8 +9,8 @@
 
 namespace sennit::bench::tune {
 
-/// Whether two ordered pairs have the same ways between them: as many candidate routes, and a direct one of the same
-/// rate to within 5 %.
+/// Returns whether two ordered pairs have the same ways between them: as many candidate routes, and a direct one of
+/// the same rate to within 5 %.
 bool alike(const machine::Machine& machine, const std::string& from, const std::string& to,
            const std::string& other_from, const std::string& other_to);
 

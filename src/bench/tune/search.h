@@ -19,8 +19,8 @@ struct Found {
   double ratio = 1;
 };
 
-/// Whether a split is faster than the single path beyond doubt: by more than a hundredth, and by more than either
-/// time varied.
+/// Returns whether a split is faster than the single path beyond doubt: by more than a hundredth, and by more than
+/// either time varied.
 bool pays(const measure::Summary& single, const measure::Summary& split);
 
 struct SearchOptions {

@@ -9,7 +9,7 @@
 
 namespace sennit::device::cuda {
 
-/// Whether it can be copied in packs.
+/// Returns whether it can be copied in packs.
 __device__ inline bool is_aligned(const Copy& one) {
   return (reinterpret_cast<std::uintptr_t>(one.to) | reinterpret_cast<std::uintptr_t>(one.from)) % 16 == 0;
 }

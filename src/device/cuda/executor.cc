@@ -274,7 +274,7 @@ class CudaExecutor final : public Executor {
   }
 
  private:
-  /// Whether both are devices, and it is not forbidden.
+  /// Returns whether both are devices, and it is not forbidden.
   bool may_reach(int device, int peer) const {
     const auto count = static_cast<int>(devices_.size());
     if (device < 0 || peer < 0 || device >= count || peer >= count) return false;
@@ -290,8 +290,8 @@ class CudaExecutor final : public Executor {
                   fmt::format("Use 0 to {}, or widen CUDA_VISIBLE_DEVICES", count - 1));
   }
 
-  /// What describe() says of most messages, in one call of the driver: GPU memory of one allocation that holds all
-  /// `bytes`. Anything else is asked about step by step.
+  /// Returns what describe() says of most messages, in one call of the driver: GPU memory of one allocation that
+  /// holds all `bytes`. Anything else is asked about step by step.
   static std::optional<Location> within_one_allocation(const void* pointer, std::uint64_t bytes) {
     const auto at = reinterpret_cast<CUdeviceptr>(pointer);
     unsigned type = 0, managed = 0;

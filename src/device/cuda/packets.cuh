@@ -9,7 +9,7 @@
 
 namespace sennit::device::cuda {
 
-/// What packet `i` of a message carries. Whole packets of aligned memory by one access.
+/// Returns what packet `i` of a message carries. Whole packets of aligned memory by one access.
 __device__ inline Pack<8> take(const void* message, std::uint64_t i, std::uint64_t bytes) {
   const auto* const from = static_cast<const unsigned char*>(message) + i * kPacketBytes;
   const std::uint64_t at = i * kPacketBytes;

@@ -85,7 +85,7 @@ Result<std::vector<Shareable::File>> export_pool(const Location& location, cudaM
   return files;
 }
 
-/// Whether the driver's own handles may be for it; asked first, as tools report calls of CUDA that fail.
+/// Returns whether the driver's own handles may be for it; asked first, as tools report calls of CUDA that fail.
 bool may_have_ipc_handle(const Location& location) {
   int capable = 1;
   const Driver& driver = Driver::get();

@@ -59,7 +59,7 @@ struct HostRegions {
 /// Allocations below are not checked. A default: checking takes some 20 µs.
 constexpr std::uint64_t kSurelyThere = 16 * MiB;
 
-/// What the kernel could give out without swapping; all there can be where it does not say.
+/// Returns what the kernel could give out without swapping; all there can be where it does not say.
 std::uint64_t memory_left() {
   std::ifstream in("/proc/meminfo");
   for (std::string line; std::getline(in, line);)

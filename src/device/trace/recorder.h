@@ -42,7 +42,7 @@ class Recorder {
   void add_fill(std::uint32_t lane, const void* address, std::uint64_t bytes);
   void add_read(std::uint32_t lane, const void* address, std::uint64_t bytes);
 
-  /// Where an address lies.
+  /// Returns where an address lies.
   End place(const void* address) const { return end_at(address, false); }
   const Recording& recording() const { return recording_; }
 

@@ -85,9 +85,9 @@ class LibraryTypes {
     return known != nullptr ? known->shape.size : -1;
   }
 
-  /// Whether the library takes messages of it, and so may be asked about it: of another one it would tell an error
-  /// handler of the program's, and not that of the communicator which the program's call is on. No function of MPI
-  /// says so. To pack nothing takes 20 to 40 ns, and every MPI looks at the type before.
+  /// Returns whether the library takes messages of it, and so may be asked about it: of another one it would tell an
+  /// error handler of the program's, and not that of the communicator which the program's call is on. No function of
+  /// MPI says so. To pack nothing takes 20 to 40 ns, and every MPI looks at the type before.
   bool is_valid(Handle handle) const {
     if (handle == none_) return false;
     if (checks_ == kNoHandle || types_.contains(handle)) return true;
@@ -377,8 +377,8 @@ class LibraryTypes {
     bool as_meant() const { return shape.size == bytes_of(meaning); }
   };
 
-  /// What the answer is. An error must not get to the program, and MPI_Reduce_local has no communicator to return it
-  /// on; so it is called for what the MPI accepts elsewhere. Several threads may ask the same.
+  /// Returns what the answer is. An error must not get to the program, and MPI_Reduce_local has no communicator to
+  /// return it on; so it is called for what the MPI accepts elsewhere. Several threads may ask the same.
   std::uint8_t ask(Handle type, const Known& known, device::Operator op, Handle given) const {
     // MPICH 4.0 ends the job at some pairs that it accepts, which are none of sennit's.
     if (!device::supports(known.meaning.type, op)) return kRefused;

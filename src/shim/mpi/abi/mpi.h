@@ -61,28 +61,29 @@ class Mpi {
   virtual int any_source() const = 0;
   virtual int any_tag() const = 0;
   virtual bool is_in_place(const void* address) const = 0;
-  /// Whether `root` says that this process is the root of a call between two groups.
+  /// Returns whether `root` says that this process is the root of a call between two groups.
   virtual bool is_inter_root(int root) const = 0;
   virtual int err_other() const = 0;
   virtual int err_no_memory() const = 0;
   virtual int err_truncate() const = 0;
   /// A rank has died.
   virtual int err_lost() const = 0;
-  /// Whether the program goes on when a rank has died (ULFM): the MPI then says of each call what that is to it.
+  /// Returns whether the program goes on when a rank has died (ULFM): the MPI then says of each call what that is to
+  /// it.
   virtual bool tells_of_deaths() const = 0;
-  /// Whether a request's error says that its call will never be done, since a rank has died or its communicator is
-  /// revoked.
+  /// Returns whether a request's error says that its call will never be done, since a rank has died or its
+  /// communicator is revoked.
   virtual bool ends_by_death(int /*code*/) const { return false; }
-  /// Whether a request's error says that a rank has died, and that another one may still send what it waits for
-  /// (MPI_ERR_PROC_FAILED_PENDING): the request is not over.
+  /// Returns whether a request's error says that a rank has died, and that another one may still send what it waits
+  /// for (MPI_ERR_PROC_FAILED_PENDING): the request is not over.
   virtual bool goes_on_after_death(int /*code*/) const { return false; }
   virtual int largest_tag() const { return std::numeric_limits<int>::max(); }
-  /// Whether a call on the communicator may return success that the MPI has refused: so MPICH's do where the error
-  /// handler is a function of the program's. No request is made then.
+  /// Returns whether a call on the communicator may return success that the MPI has refused: so MPICH's do where the
+  /// error handler is a function of the program's. No request is made then.
   virtual bool hides_errors(Handle /*comm*/) const { return false; }
 
   virtual int shape(Handle comm, CommShape& shape) const = 0;
-  /// What the program, or the MPI, calls it; empty where neither does.
+  /// Returns what the program, or the MPI, calls it; empty where neither does.
   virtual std::string name(Handle comm) const = 0;
   virtual int neighbours(Handle comm, Neighbours& neighbours) const = 0;
   /// Ranks in MPI_COMM_WORLD of those that messages of `comm` go to; negative for others.
@@ -92,13 +93,13 @@ class Mpi {
   virtual int world_ranks_of_group(Handle group, std::vector<int>& ranks) const = 0;
   virtual int world_ranks_of(Shared kind, Handle handle, std::vector<int>& ranks) const = 0;
   virtual int shape(Handle type, Shape& shape) const = 0;
-  /// What a type is made of, where that is some number of one predefined type without gaps; none otherwise, and where
-  /// the MPI would refuse a message of it, since it is not committed.
+  /// Returns what a type is made of, where that is some number of one predefined type without gaps; none otherwise,
+  /// and where the MPI would refuse a message of it, since it is not committed.
   virtual std::optional<Uniform> uniform(Handle type) const = 0;
-  /// Where the data of one element lies, if that is in rows; none otherwise.
+  /// Returns where the data of one element lies, if that is in rows; none otherwise.
   virtual std::optional<stage::Strided> strided(Handle type) const = 0;
-  /// Where the data of one element lies, in the order of messages; none where that is not known, or are too many
-  /// segments.
+  /// Returns where the data of one element lies, in the order of messages; none where that is not known, or are too
+  /// many segments.
   virtual std::optional<std::vector<stage::Segment>> segments(Handle /*type*/) const { return std::nullopt; }
   /// Places in an element, but that at its address, whose bytes tell in what memory its data is: where parts of it
   /// lie that may be in another one. They stay until this thread asks again.
@@ -106,8 +107,8 @@ class Mpi {
   /// A type of so many bytes without gaps, for as long as the MPI lives; kNoHandle where there is none.
   virtual Handle type_of_bytes(std::int64_t /*bytes*/) const { return kNoHandle; }
   virtual std::optional<device::Operator> op(Handle op) const = 0;
-  /// How sennit reduces elements of a predefined type by one of MPI's operators as this MPI does; none where it
-  /// refuses them, or sennit does not. Cheap but for the first time of each pair.
+  /// Returns how sennit reduces elements of a predefined type by one of MPI's operators as this MPI does; none where
+  /// it refuses them, or sennit does not. Cheap but for the first time of each pair.
   virtual std::optional<Numbers> numbers(Handle type, Handle op) const = 0;
   /// The other way round; kNoHandle where the MPI has none.
   virtual Handle type_of(device::Type type) const = 0;
@@ -127,8 +128,8 @@ class Mpi {
   virtual int done(Handle& request, bool& done) const = 0;
   /// Of one of the drop-in's own on a communicator of the program's.
   virtual int done_quietly(Handle /*comm*/, Handle& request, bool& done) const { return this->done(request, done); }
-  /// Whether nothing on `comm` will be done any more (MPIX_Comm_revoke), which Open MPI 5.0 does not tell of a
-  /// collective that was begun before.
+  /// Returns whether nothing on `comm` will be done any more (MPIX_Comm_revoke), which Open MPI 5.0 does not tell of
+  /// a collective that was begun before.
   virtual bool revoked(Handle comm) const = 0;
   /// Collective over `comm`: as MPI_Comm_split; a negative colour gets comm_null(). Errors on what is made are codes
   /// and no more.
@@ -160,8 +161,8 @@ class Mpi {
   /// Gives up a receive that no message has met; look_at() completes it all the same.
   virtual int cancel(Handle request) const = 0;
 
-  /// Whether a request is done; and lets MPI make progress. The request stays as it is, but that a persistent one is
-  /// completed: MPICH 5.0 takes a look at one for that, and forgets its status.
+  /// Returns whether a request is done; and lets MPI make progress. The request stays as it is, but that a persistent
+  /// one is completed: MPICH 5.0 takes a look at one for that, and forgets its status.
   virtual int look_at(Handle request, bool persistent, bool& done, Received& received) const = 0;
   /// As look_at(), which ends the request: one of the program's on `comm`, kNoHandle if that is not known. Open
   /// MPI 4.1 frees a persistent one that has failed, and with it `request` is none.

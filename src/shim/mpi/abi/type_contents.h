@@ -194,7 +194,8 @@ std::optional<std::vector<stage::Segment>> segments_of(int combiner, std::span<c
   return fits ? std::optional(std::move(all)) : std::nullopt;
 }
 
-/// Where the data of such a type lies, made of types whose data is `one` and whose extent is `extent`, if in rows.
+/// Returns where the data of such a type lies, made of types whose data is `one` and whose extent is `extent`, if in
+/// rows.
 template <class Abi>
 std::optional<stage::Strided> strided_of(const Contents<Abi>& of, const stage::Strided& one, std::int64_t extent) {
   const auto& numbers = of.numbers;

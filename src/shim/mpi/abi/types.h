@@ -37,9 +37,9 @@ struct Numbers {
 /// What an MPI does to elements that it reduces: `inout` = `in` op `inout`, so many of them; its error code.
 using ReduceLocal = std::function<int(const void* in, void* inout, int count)>;
 
-/// How sennit does `op` on elements of such a type so that it gives what `mpis` gives; none where the MPI refuses, or
-/// sennit has no such reduction: products of complex numbers. It is tried out on a few elements, since MPIs take more
-/// pairs than the standard defines, and differ: what is signed, what a truth is.
+/// Returns how sennit does `op` on elements of such a type so that it gives what `mpis` gives; none where the MPI
+/// refuses, or sennit has no such reduction: products of complex numbers. It is tried out on a few elements, since
+/// MPIs take more pairs than the standard defines, and differ: what is signed, what a truth is.
 std::optional<Numbers> numbers_like(const ReduceLocal& mpis, Meaning meaning, device::Operator op);
 
 }  // namespace sennit::shim::mpi

@@ -44,7 +44,7 @@ std::optional<stage::Strided> strided_of(const Mpi& mpi, const Elements& element
 
 namespace {
 
-/// Whether the byte at `place`, from the buffer's address on, is one of the elements'.
+/// Returns whether the byte at `place`, from the buffer's address on, is one of the elements'.
 bool is_data(const Mpi& mpi, const Elements& elements, std::int64_t place) {
   const auto segments = segments_of(mpi, elements);
   const auto has_it = [&](const stage::Segments& some) {

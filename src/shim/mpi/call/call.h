@@ -58,7 +58,7 @@ struct Part {
   bool absolute = false;  ///< its address is null, MPI_BOTTOM, and its places are addresses
 
   std::int64_t count() const;
-  /// Whether the call touches anything here.
+  /// Returns whether the call touches anything here.
   bool used() const { return significant && (address != nullptr || absolute) && count() != 0; }
 };
 
@@ -99,11 +99,11 @@ struct Span {
 };
 /// What MPI says of types may fail: an invalid one is left to the real function to complain about.
 std::optional<Span> span_of(const Mpi& mpi, const Elements& elements);
-/// Whether every byte of the span is data, in the order of addresses: then nothing between is to be kept as it is,
-/// and a message of so many bytes fills the first ones.
+/// Returns whether every byte of the span is data, in the order of addresses: then nothing between is to be kept as
+/// it is, and a message of so many bytes fills the first ones.
 bool is_dense(const Mpi& mpi, const Elements& elements);
 
-/// Where the data is, if it lies in rows, from the buffer's address on; none otherwise.
+/// Returns where the data is, if it lies in rows, from the buffer's address on; none otherwise.
 std::optional<stage::Strided> strided_of(const Mpi& mpi, const Elements& elements);
 
 struct Call {

@@ -102,7 +102,7 @@ struct Description {
   constexpr bool takes_turns() const {
     return (kind == Kind::collective || kind == Kind::neighbor) && form == Form::nonblocking;
   }
-  /// Whether all ranks have to come before the call, since the MPI alone carries it out.
+  /// Returns whether all ranks have to come before the call, since the MPI alone carries it out.
   constexpr bool comes_first() const {
     const bool of_all = kind == Kind::collective || kind == Kind::neighbor;
     return (of_all && !takes_turns() && !blocks_all()) || all_of_file || is_without_memory();

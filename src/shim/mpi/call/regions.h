@@ -25,7 +25,7 @@ class Region {
   std::uint64_t bytes() const { return bytes_; }
   /// From the first byte to the last one, from the address that a call names.
   const Span& span() const { return span_; }
-  /// Whether the data is the span, in the order of addresses.
+  /// Returns whether the data is the span, in the order of addresses.
   bool dense() const { return dense_; }
 
   /// The data, one behind the other, from memory at `base` (which only `copy` can read) and to it.

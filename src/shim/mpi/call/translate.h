@@ -42,7 +42,7 @@ struct Work {
 /// Why a call is left to the real function: static text.
 using WhyNot = std::string_view;
 
-/// Whether all ranks of such a call name a root.
+/// Returns whether all ranks of such a call name a root.
 constexpr bool has_root(Family family) {
   return family == Family::Reduce || family == Family::Bcast || family == Family::Gather ||
          family == Family::Gatherv || family == Family::Scatter || family == Family::Scatterv;

@@ -66,7 +66,7 @@ std::string text_of(const Introduction& card) {
   return {card.build, strnlen(card.build, sizeof card.build)};
 }
 
-/// What all ranks have to say of cards that came from all of them.
+/// Returns what all ranks have to say of cards that came from all of them.
 Status judge(const std::vector<Introduction>& cards) {
   const Introduction empty;
   for (std::size_t rank = 0; rank < cards.size(); ++rank) {

@@ -65,8 +65,8 @@ class QueueVotes {
   virtual void vote_no() = 0;
   virtual Result<std::optional<bool>> outcome(std::uint64_t number) = 0;
   virtual void looked(std::uint64_t number) = 0;
-  /// Whether sennit has a communicator beside this one to do `first` with, which all ranks offered; none while it is
-  /// being made. Errors: as outcome().
+  /// Returns whether sennit has a communicator beside this one to do `first` with, which all ranks offered; none
+  /// while it is being made. Errors: as outcome().
   virtual Result<std::optional<bool>> able(QueuedCall& first) = 0;
 };
 
@@ -83,7 +83,7 @@ class CallQueue {
 
  private:
   void say(QueueVotes& table);
-  /// Whether sennit does the first one; none while that is not known. Errors: nobody can do it.
+  /// Returns whether sennit does the first one; none while that is not known. Errors: nobody can do it.
   Result<std::optional<bool>> decide(QueuedCall& first, QueueVotes& table);
 
   std::deque<std::shared_ptr<QueuedCall>> waiting_;

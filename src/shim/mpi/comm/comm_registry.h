@@ -51,7 +51,7 @@ struct CommState {
   std::unique_ptr<Communicator> communicator;
   OneNode* on_node = nullptr;  ///< sennit's communicator, where it is one of ranks on this node
 
-  /// Whether this rank leads its node.
+  /// Returns whether this rank leads its node.
   bool leads() const { return nodes->place(shape.rank).rank == 0; }
 
   CallQueue queue;                  ///< of calls that end in a request
@@ -132,8 +132,8 @@ class CommRegistry {
   void listen();
   bool listens(int world_rank);
 
-  /// Whether those of `awaited`, ranks of MPI_COMM_WORLD on other nodes, have come to this rank's latest call of
-  /// `one`; where some have no part in it, all its ranks on other nodes. False while that is not known.
+  /// Returns whether those of `awaited`, ranks of MPI_COMM_WORLD on other nodes, have come to this rank's latest call
+  /// of `one`; where some have no part in it, all its ranks on other nodes. False while that is not known.
   bool came_elsewhere(const CommState& one, std::span<const int> awaited);
 
   /// A file or a window was made by all ranks of `comm`, in this rank's latest call there.
@@ -184,7 +184,7 @@ class CommRegistry {
   /// `why_not` says why.
   std::shared_ptr<CommState> repeat(Handle comm, CommState& one, Result<std::shared_ptr<device::Executor>> executor,
                                     int device, const Meanwhile& meanwhile);
-  /// Whether its ranks have met, which this moves on.
+  /// Returns whether its ranks have met, which this moves on.
   bool ready(Handle comm, CommState& one);
   /// Why such work on several nodes is left to the real function; empty: it is not. The same on all ranks.
   std::string_view why_not(const CommState& one, const Work& work) const {

@@ -24,7 +24,7 @@ class Communicator {
   /// Does the work and waits for it. Every rank does the same. Errors: as Collectives::call.
   virtual Status perform(Work& work) = 0;
 
-  /// How such work is done: "two_shot_packets, 16 blocks".
+  /// Returns how such work is done: "two_shot_packets, 16 blocks".
   virtual std::string plan_of(const Work& work) = 0;
 
   /// Collective: no rank uses it any more.

@@ -29,7 +29,8 @@ class OneNode final : public Communicator {
   /// Begins the work, behind what was begun before, and waits for nobody.
   /// Errors: as Collectives::call.
   Status begin(Work& work);
-  /// Whether the work that was begun last has ended. Errors: those of a wait that passed its limit, of a lost rank.
+  /// Returns whether the work that was begun last has ended. Errors: those of a wait that passed its limit, of a lost
+  /// rank.
   Result<bool> ended();
 
  private:

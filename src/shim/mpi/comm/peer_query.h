@@ -43,8 +43,8 @@ class PeerQuery {
   // Who looks at all it receives:
   /// This process does, from now on.
   void listen();
-  /// Whether `rank` does, as far as it has said. The first time it is asked, and its answer is waited for: that takes
-  /// some tens of µs, and is not more than `patience`.
+  /// Returns whether `rank` does, as far as it has said. The first time it is asked, and its answer is waited for:
+  /// that takes some tens of µs, and is not more than `patience`.
   bool listens(int rank, Clock::duration patience);
   /// Those that know that this process does: others announce nothing to it.
   std::vector<int> announcers() const;
@@ -67,8 +67,8 @@ class PeerQuery {
   // What is announced:
   /// What this process announces in this slot, from now on; none: nothing.
   void announce(int slot, const std::optional<msg::Announced>& what);
-  /// What `rank` announces in this slot now, which has to be one of announcers(). Waits for the answer; none, too,
-  /// where it was lost.
+  /// Returns what `rank` announces in this slot now, which has to be one of announcers(). Waits for the answer; none,
+  /// too, where it was lost.
   std::optional<msg::Announced> announced(int rank, int slot);
 
   // Who has come:
@@ -76,14 +76,15 @@ class PeerQuery {
   void join(std::uint64_t key, const CollectiveVote& vote);
   void leave(std::uint64_t key);
   void leave_all();
-  /// Whether `rank` has come to that communicator's call `number`; false while that is not known. To be asked again
-  /// and again.
+  /// Returns whether `rank` has come to that communicator's call `number`; false while that is not known. To be asked
+  /// again and again.
   bool came(int rank, std::uint64_t key, std::uint64_t number, Clock::time_point now = Clock::now());
 
   // Who has come to what no vote counts:
   /// This process comes to its next call of what all its ranks call `name`: its number, from 1.
   std::uint64_t arrive(std::uint64_t name);
-  /// Whether `rank` has come to theirs of that number; false while that is not known. To be asked again and again.
+  /// Returns whether `rank` has come to theirs of that number; false while that is not known. To be asked again and
+  /// again.
   bool arrived(int rank, std::uint64_t name, std::uint64_t number);
   /// This process comes to no further call of that name. Others may still ask for a while whether it has come.
   void end(std::uint64_t name);

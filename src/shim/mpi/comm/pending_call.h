@@ -40,10 +40,10 @@ class PendingCall final : public QueuedCall {
   std::chrono::nanoseconds took{};  ///< of the call, without what came later
   std::uint64_t bytes = 0;          ///< message_size(), where somebody asks
 
-  /// Whether it is over, which this moves on. Only in the program's calls of MPI.
+  /// Returns whether it is over, which this moves on. Only in the program's calls of MPI.
   bool over();
-  /// What it ended with, once it is over: MPI's code of the real function, whose error handler has been called; the
-  /// error of sennit's; what is to be copied back.
+  /// Returns what it ended with, once it is over: MPI's code of the real function, whose error handler has been
+  /// called; the error of sennit's; what is to be copied back.
   int code() const { return code_; }
   const Status& status() const { return status_; }
   StagedBuffers* staged() const { return staged_.get(); }

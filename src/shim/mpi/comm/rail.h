@@ -16,7 +16,7 @@ class MpiRail final : public net::Rail {
   /// `comm`: of one rank of each node, in the order of nodes.
   MpiRail(const Mpi& mpi, Handle comm, int nodes, int node) : mpi_(mpi), comm_(comm), nodes_(nodes), node_(node) {}
 
-  /// Whether the MPI reduces such numbers.
+  /// Returns whether the MPI reduces such numbers.
   static bool knows(const Mpi& mpi, const device::Reduction& reduction) {
     const Handle type = mpi.type_of(reduction.type), op = mpi.op_of(reduction.op);
     if (type == kNoHandle || op == kNoHandle) return false;

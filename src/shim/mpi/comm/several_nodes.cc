@@ -28,7 +28,7 @@ bool is_all_to_all(const Work& work) {
   return work.family == Family::Alltoall || work.family == Family::Alltoallv;
 }
 
-/// Whether ranks other than the root know the length of their own message alone.
+/// Returns whether ranks other than the root know the length of their own message alone.
 bool is_of_one_rank(const Work& work) {
   return work.family == Family::Gatherv || work.family == Family::Scatterv;
 }
@@ -48,7 +48,7 @@ std::uint64_t shortest_of(const Work& work) {
   return shortest;
 }
 
-/// Whether rows as long as the longest message carry too little.
+/// Returns whether rows as long as the longest message carry too little.
 bool are_uneven(std::uint64_t longest, std::uint64_t total, std::size_t ranks) {
   return longest * ranks > kMostOfRow * total;
 }
@@ -58,14 +58,14 @@ std::uint64_t least_of(const Nodes& nodes) {
   return nodes.places.size() == static_cast<std::size_t>(nodes.count) ? kLeastAlone : kLeast;
 }
 
-/// Where parts begin that lie one behind the other.
+/// Returns where parts begin that lie one behind the other.
 std::vector<std::uint64_t> begins_of(const std::vector<std::uint64_t>& parts) {
   std::vector<std::uint64_t> begins(parts.size());
   std::exclusive_scan(parts.begin(), parts.end(), begins.begin(), std::uint64_t{0});
   return begins;
 }
 
-/// Whether the message's bytes are those of one rank.
+/// Returns whether the message's bytes are those of one rank.
 bool is_of_each(coll::Operation operation) {
   using enum coll::Operation;
   return operation == allgather || operation == reduce_scatter || operation == gather || operation == scatter ||

@@ -92,9 +92,9 @@ Handle file_of(const Frame& frame) {
   return to_handle(from_bits<typename Abi::File>(frame.bits[frame.of->file]));
 }
 
-/// What comes before a call of all ranks that is the MPI's alone: those that wait for their turn begin, as the MPI
-/// may match both in one order, and requests of GPU memory move until each rank has come. Returns what the program is
-/// told where a rank was lost.
+/// Returns what comes before a call of all ranks that is the MPI's alone: those that wait for their turn begin, as
+/// the MPI may match both in one order, and requests of GPU memory move until each rank has come. Returns what the
+/// program is told where a rank was lost.
 template <class Abi>
 std::optional<int> let_all_come_first(const Frame& frame) {
   DropIn& here = drop_in<Abi>();
@@ -201,7 +201,7 @@ template <class Abi>
   return perform<Abi>(call, real, nullptr);
 }
 
-/// Whether the call is left to the MPI, where its memory is the host's.
+/// Returns whether the call is left to the MPI, where its memory is the host's.
 template <class Abi>
 bool is_left(const Frame& frame) {
   DropIn& here = drop_in<Abi>();
@@ -279,7 +279,7 @@ Frame frame_of(A... a) {
   return frame;
 }
 
-/// Whether memory is the host's, asked quickly: false where that takes a closer look.
+/// Returns whether memory is the host's, asked quickly: false where that takes a closer look.
 template <class Abi>
 bool is_plain_host(const void* address, typename Abi::Datatype type) {
   const auto& process = Process<Abi>::instance();
@@ -331,7 +331,7 @@ int enter_receive(void* data, Int count, typename Abi::Datatype type, int source
   return enter_frame<Abi>(frame_of<Abi, entry>(data, count, type, source, tag, comm, tail));
 }
 
-/// What the entry points lead to of functions that functions.txt describes.
+/// Returns what the entry points lead to of functions that functions.txt describes.
 template <class Abi, Entry entry, class... A>
 int enter(A... a) {
   constexpr const Description& of = description_of(entry);

@@ -10,8 +10,8 @@
 
 namespace sennit::shim::mpi::wrappers {
 
-/// What the program has for a request before a call that is to make one. Some MPIs return success for a call that
-/// they have refused (Mpi::hides_errors()): then it still has that.
+/// Returns what the program has for a request before a call that is to make one. Some MPIs return success for a call
+/// that they have refused (Mpi::hides_errors()): then it still has that.
 template <class Abi>
 typename Abi::Request no_request() {
   return from_handle<typename Abi::Request>(Process<Abi>::instance().library->request_null());
@@ -347,7 +347,7 @@ std::optional<int> settle(std::string_view what, typename Abi::Comm comm) {
   return drop_in<Abi>().arrivals.drain(what, to_handle(comm));
 }
 
-/// What a call returned that makes a file or a window of all ranks of a communicator.
+/// Returns what a call returned that makes a file or a window of all ranks of a communicator.
 template <class Abi, class Made>
 int name_made(int code, Shared kind, const Made* made, typename Abi::Comm comm) {
   if (code == 0) drop_in<Abi>().arrivals.name(kind, to_handle(*made), to_handle(comm));

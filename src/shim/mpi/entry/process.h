@@ -27,7 +27,7 @@ struct Process {
   /// What entry points lead to while the drop-in has something to do.
   void (*fill_table)(const sennit_front&) = nullptr;
 
-  /// Whether the library lacks functions that stand on this one: requests keep arrays for them.
+  /// Returns whether the library lacks functions that stand on this one: requests keep arrays for them.
   bool needed(Entry entry) const {
     return is_of_requests(entry) && front->real[std::size_t(Entry::Send_c)] == nullptr;
   }

@@ -17,7 +17,8 @@ namespace sennit::shim::mpi::wrappers {
 template <class Abi>
 int Request_free(typename Abi::Request* request);
 
-/// What several ended with, in the order of statuses: MPI's code for the program. Its error handlers have heard.
+/// Returns what several ended with, in the order of statuses: MPI's code for the program. Its error handlers have
+/// heard.
 template <class Abi>
 int tell_errors(std::span<const int> codes, typename Abi::Status* statuses) {
   if (std::ranges::all_of(codes, [](int code) { return code == 0; })) return 0;
@@ -90,14 +91,14 @@ class RequestSet {
     put_back();
     return code;
   }
-  /// Whether the drop-in has to do with any of them.
+  /// Returns whether the drop-in has to do with any of them.
   bool any() const { return any_; }
   /// The first of those; null: none.
   RequestTable::Shared first() const {
     const auto found = std::ranges::find_if(open_, [](const auto& open) { return open != nullptr; });
     return found != open_.end() ? *found : nullptr;
   }
-  /// Whether nothing but the real function is needed.
+  /// Returns whether nothing but the real function is needed.
   bool plain() const { return !any_ && !drop_in<Abi>().requests.busy(); }
   /// The program's statuses, or some to look at where it ignores them.
   Status* statuses() const { return statuses_; }
@@ -135,7 +136,7 @@ class RequestSet {
   std::vector<Request> unfinished(const Request* requests) {
     return some(requests, [&](int i) { return not_for_real(i); });
   }
-  /// Whether one that was hidden is still to complete.
+  /// Returns whether one that was hidden is still to complete.
   bool any_awaited() const {
     for (std::size_t i = 0; i < hidden_.size(); ++i)
       if (hidden_[i] && !idle(static_cast<int>(i))) return true;
@@ -146,15 +147,16 @@ class RequestSet {
       if (!hidden_[i]) requests[i] = some[i];
   }
 
-  /// Whether the request is over whatever the real library may say, which has completed it before or is not asked.
+  /// Returns whether the request is over whatever the real library may say, which has completed it before or is not
+  /// asked.
   bool finished(int index) const {
     const auto& open = open_[static_cast<std::size_t>(index)];
     // A send that is over without the real library is asked once more: it may have been cancelled meanwhile.
     return open != nullptr && open->active && open->finished && ready(index) && open->finished;
   }
 
-  /// Whether it is a persistent call of sennit's that is not started. The real library never starts it, and MPICH 4.0
-  /// takes one that was never started for one under way.
+  /// Returns whether it is a persistent call of sennit's that is not started. The real library never starts it, and
+  /// MPICH 4.0 takes one that was never started for one under way.
   bool idle(int index) const {
     const auto& open = open_[static_cast<std::size_t>(index)];
     return open != nullptr && open->persistent_call != nullptr && !open->active;
@@ -285,7 +287,7 @@ class RequestSet {
     claimed_.clear();
   }
 
-  /// Whether the real library has ended a persistent one: Open MPI 4.1 frees those that have failed.
+  /// Returns whether the real library has ended a persistent one: Open MPI 4.1 frees those that have failed.
   bool is_gone(Handle handle) const {
     const auto at = std::ranges::find(handles_, handle) - handles_.begin();
     return is_none<Abi>(requests_[at]);

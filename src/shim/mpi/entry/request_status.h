@@ -90,7 +90,7 @@ class Asked {
     }
   }
 
-  /// Whether the drop-in has to do with any.
+  /// Returns whether the drop-in has to do with any.
   bool any() const { return !own_.empty(); }
   const Request* others() const { return others_.data(); }
   /// The program's status at a place, or what it gave to ignore it.

@@ -261,14 +261,14 @@ int refill(std::span<const RequestTable::Shared> requests) {
   return 0;
 }
 
-/// Whether sennit does what the request stands for: then it has begun.
+/// Returns whether sennit does what the request stands for: then it has begun.
 template <class Abi>
 bool start_again(typename Abi::Request request) {
   const auto open = drop_in<Abi>().requests.find(to_handle(request));
   return open != nullptr && open->persistent_call != nullptr && drop_in<Abi>().persistent.start(*open);
 }
 
-/// Whether the start of a persistent send is announced: a send of its own, which ends with it.
+/// Returns whether the start of a persistent send is announced: a send of its own, which ends with it.
 template <class Abi>
 bool announce_again(const RequestTable::Shared& open) {
   if (open == nullptr || open->sends == nullptr) return false;
@@ -348,7 +348,7 @@ int Startall(int count, typename Abi::Request* requests) {
   return start<Abi>(count, requests, Real<Abi>::of(&Startall<Abi>, Entry::Startall));
 }
 
-/// What the program's request stands for: of the start of a persistent send that is announced, another.
+/// Returns what the program's request stands for: of the start of a persistent send that is announced, another.
 template <class Abi>
 int Cancel(typename Abi::Request* request) {
   const auto real = Real<Abi>::of(&Cancel<Abi>, Entry::Cancel);

@@ -81,7 +81,7 @@ template <class Abi>
   return false;
 }
 
-/// Whether any data is in memory of a GPU.
+/// Returns whether any data is in memory of a GPU.
 template <class Abi>
 bool touches(const Frame& frame) {
   const auto& process = Process<Abi>::instance();
@@ -93,7 +93,7 @@ bool touches(const Frame& frame) {
   return false;
 }
 
-/// Whether no RTS fits into what a receive has room for.
+/// Returns whether no RTS fits into what a receive has room for.
 template <class Abi>
 bool too_short(std::int64_t count, Handle type) {
   if (count <= 0) return true;

@@ -80,7 +80,7 @@ struct OpenRequest {
   /// Whose error handler hears what goes wrong with it: kNoHandle where the program has freed it, or there was none.
   Handle comm() const { return made_in != nullptr ? made_in->load(std::memory_order_acquire) : kNoHandle; }
 
-  /// Whether somebody has to look at it from time to time, whatever the program waits for.
+  /// Returns whether somebody has to look at it from time to time, whatever the program waits for.
   bool moves() const {
     // Of a persistent collective another start may be on its way: `pending` is not looked at without the mutex.
     return active && (outgoing != nullptr || receive != nullptr || persistent_call != nullptr || pending != nullptr);
@@ -94,7 +94,7 @@ class RequestTable {
 
   /// One load: true in programs whose requests are all the host's.
   bool none() const { return count_.load(std::memory_order_relaxed) == 0; }
-  /// Whether any request moves.
+  /// Returns whether any request moves.
   bool busy() const { return moving_.load(std::memory_order_relaxed) > 0; }
 
   /// MPIs have one handle for all requests that have ended at once, such as receives from nobody and short sends:
@@ -242,7 +242,7 @@ class RequestTable {
     ++pending_receives_.front().looks;
     return {pending_receives_.front().request, pending_receives_.front().open.lock()};
   }
-  /// Whether there is a receive for first_pending_receive(), were it the only one.
+  /// Returns whether there is a receive for first_pending_receive(), were it the only one.
   bool any_pending_receive() {
     const std::unique_lock lock(mutex_);
     drop_what_is_not_awaited();
@@ -285,7 +285,7 @@ class RequestTable {
     return some;
   }
 
-  /// Whether `wants` one of the communicator's receives whose message nobody has looked at.
+  /// Returns whether `wants` one of the communicator's receives whose message nobody has looked at.
   template <class Wants>
   bool any_unseen(Handle comm, const Wants& wants) const {
     const std::shared_lock lock(mutex_);

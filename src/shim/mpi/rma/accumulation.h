@@ -20,15 +20,15 @@ struct Accumulation {
 
   /// So many of the bytes, from `begin` on.
   Accumulation piece(std::uint64_t begin, std::uint64_t length) const;
-  /// Whether one of the three reaches into another: then the order of its bytes would matter.
+  /// Returns whether one of the three reaches into another: then the order of its bytes would matter.
   bool overlaps() const;
-  /// Whether kernels take the numbers as they lie: `given` says where the origin's are for them.
+  /// Returns whether kernels take the numbers as they lie: `given` says where the origin's are for them.
   bool aligned(const std::byte* given) const;
   /// Errors: those of the lane.
   Status enqueue(device::Lane& lane) const;
 };
 
-/// How `op` is done on elements of a predefined type; none where sennit has no such reduction.
+/// Returns how `op` is done on elements of a predefined type; none where sennit has no such reduction.
 std::optional<device::Reduction> reduction_of(const Mpi& mpi, Handle element, Handle op);
 
 }  // namespace sennit::shim::mpi

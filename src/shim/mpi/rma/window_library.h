@@ -28,7 +28,7 @@ class WindowLibrary final : public WindowMpi {
       if (one.name == "MPI_NO_OP") no_op_ = Library<Abi>::predefined(one, library);
     }
   }
-  /// Whether the library has all that is needed: MPI 3.0's.
+  /// Returns whether the library has all that is needed: MPI 3.0's.
   bool complete() const { return complete_; }
 
   int err_range() const override { return Abi::kErrRmaRange; }

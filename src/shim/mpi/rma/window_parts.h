@@ -16,7 +16,7 @@ inline std::byte* address_of(const Part& part) {
   return const_cast<std::byte*>(static_cast<const std::byte*>(part.address));
 }
 
-/// Where the first of its data is, in the order of addresses.
+/// Returns where the first of its data is, in the order of addresses.
 inline const std::byte* data_of(const Mpi& mpi, const Part& part) {
   const auto span = span_of(mpi, part.elements);
   return address_of(part) + (span ? span->first : 0);

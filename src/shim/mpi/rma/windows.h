@@ -51,7 +51,7 @@ struct Remote {
   Handle op = kNoHandle;
 };
 
-/// Where `bytes` bytes from `place` units on lie in a target's memory; none where they reach out of it.
+/// Returns where `bytes` bytes from `place` units on lie in a target's memory; none where they reach out of it.
 std::optional<std::int64_t> offset_of(std::int64_t place, std::int64_t unit, const Span& span, std::uint64_t bytes);
 
 /// What windows use of the process.
@@ -101,7 +101,7 @@ class Windows {
   void stay(Handle window, Shared known);  ///< the real function failed
   /// The memory that the program gave, of a window that has other memory for MPI; null: of no such window.
   const WindowMemory* memory_of(Handle window) const;
-  /// Whether other ranks reach the memory through mirrors.
+  /// Returns whether other ranks reach the memory through mirrors.
   bool is_mirrored(Handle window) const;
 
   /// What a call came to.
@@ -176,7 +176,7 @@ class Windows {
 
   Shared find(Handle window) const;
   Shared find_or_make(Handle window);
-  /// What ranks tell each other, and each other's memory: empty, or why they do not reach that, on all ranks.
+  /// Returns what ranks tell each other, and each other's memory: empty, or why they do not reach that, on all ranks.
   std::string prepare(Handle comm, WindowMemory memory, std::int64_t unit, bool gpu, Window& window);
   Status borrow_all(Window& window);
   /// Errors: on all ranks.
@@ -185,7 +185,7 @@ class Windows {
   /// ok while all ranks of the window live.
   Status check(Handle window) const;
   int wait_for(Handle window, Handle request);
-  /// Whether the call may be made of a target that is mirrored.
+  /// Returns whether the call may be made of a target that is mirrored.
   Outcome may_reach_mirror(const Remote& remote, const Target& target) const;
   Outcome staged(Call& call, const Remote& remote, const RealCall& real, void* request);
   /// Until the lock that the program asked for is held. MPI's code.
@@ -209,7 +209,7 @@ class Windows {
     std::string_view how, detail;
   };
   Result<How> accumulate(const Reaching& reaching);
-  /// What the device is to do of it; none where it is for the host, and `why` says why.
+  /// Returns what the device is to do of it; none where it is for the host, and `why` says why.
   std::optional<Accumulation> on_gpu(const Reaching& reaching, std::string_view& why) const;
   Status accumulate_on_gpu(const Reaching& reaching, const Accumulation& whole);
   /// Memory of the GPU that adds, for what is brought there; null: it has none left.

@@ -44,7 +44,7 @@ std::string_view StagedBuffers::how() const {
 
 namespace {
 
-/// Whether data that does not begin in GPU memory goes on there.
+/// Returns whether data that does not begin in GPU memory goes on there.
 template <class Holder>
 bool goes_on_elsewhere(const Call& call, const Part& part, const Holder& holder) {
   const auto* const address = static_cast<const std::byte*>(part.address);
@@ -67,8 +67,8 @@ bool goes_on_elsewhere(const Call& call, const Part& part, const Holder& holder)
   return found;
 }
 
-/// Whether the call may be given another type for a buffer: an operator or a foreign representation asks what numbers
-/// are in it, and parts of messages are found by its places.
+/// Returns whether the call may be given another type for a buffer: an operator or a foreign representation asks what
+/// numbers are in it, and parts of messages are found by its places.
 bool takes_other_types(const Call& call, const Elements& elements) {
   return call.op == kNoHandle && elements.types == nullptr && elements.type != kNoHandle &&
          call.family != Family::Pack_external && call.family != Family::Unpack_external &&

@@ -51,16 +51,16 @@ class StagedBuffers {
   void put_inside(const Overlap& overlap) {
     memory_.at[overlap.inner] = static_cast<std::byte*>(memory_.at[overlap.outer]) + overlap.place;
   }
-  /// Whether buffer `index` lies in several allocations. Then its staged buffer has its data alone, in the order of
-  /// messages, if memory() has another type for it.
+  /// Returns whether buffer `index` lies in several allocations. Then its staged buffer has its data alone, in the
+  /// order of messages, if memory() has another type for it.
   bool scattered(std::size_t index) const { return scattered_[index]; }
-  /// Where buffer `index` is held.
+  /// Returns where buffer `index` is held.
   const stage::MemInfo& held(std::size_t index) const { return held_[index]; }
   /// Bytes of all staged buffers.
   std::uint64_t bytes() const;
 
-  /// What staging has to do with gaps between the call's elements, for people, behind other words; empty: there are
-  /// none.
+  /// Returns what staging has to do with gaps between the call's elements, for people, behind other words; empty:
+  /// there are none.
   std::string_view how() const;
 
   /// Copies to the staged buffers what the call reads: once more, for each start of a persistent request.
