@@ -102,56 +102,6 @@ Status Collectives::meet() {
   return node_.size() == 1 ? Status() : prepare();
 }
 
-Result<Collectives::Turn*> Collectives::turn_of(std::uint64_t capture, int device) {
-  Turn& turn = turns_[capture];
-  if (turn.end == nullptr) {
-    const device::SetUp set_up(&node_.executor());
-    auto event = node_.executor().event(device);
-    if (!event) return event.status();
-    turn.end = std::move(*event);
-    turn.capture = capture;
-  }
-  return &turn;
-}
-
-bool Collectives::is_behind(const device::Queue& queue, const Turn& turn) const {
-  const bool may_be_replayed = turn.capture == 0 && has_captured_;
-  return may_be_replayed || (turn.queue && !turn.queue->is_same_stream(queue));
-}
-
-Result<Collectives::TakenTurn> Collectives::take_turn(device::Lane& lane) {
-  const device::Queue queue = lane.queue();
-  const std::uint64_t capture = queue.capture;
-  // Captures are numbered as they begin; nobody keeps so many open that the oldest is not over.
-  constexpr std::size_t kMostTurns = 64;
-  if (turns_.size() > kMostTurns && !turns_.contains(capture)) turns_.erase(turns_.upper_bound(0));
-  auto turn = turn_of(capture, lane.device());
-  if (!turn) return turn.status();
-  if (capture != 0 && !(*turn)->queue) {
-    // What was enqueued outside of the capture cannot be waited for inside, but by each replay.
-    const device::SetUp set_up(&node_.executor());
-    auto at_once = turn_of(0, lane.device());
-    if (!at_once) return at_once.status();
-    if (auto status = lane.keep_in_replays(graphs_); !status) return status;
-    has_captured_ = true;
-    if (auto status = lane.wait_in_replays(*(*at_once)->end); !status) return status;
-  } else if (is_behind(queue, **turn)) {
-    if (auto status = lane.wait(*(*turn)->end); !status) return status;
-    // That was for the replays of all that are gone by now.
-    if (capture == 0 && !has_graphs()) has_captured_ = false;
-  }
-  return TakenTurn{*turn, queue};
-}
-
-Status Collectives::end_turn(device::Lane& lane, const TakenTurn& taken) {
-  Turn& turn = *taken.turn;
-  turn.queue = taken.queue;
-  if (auto status = lane.record(*turn.end); !status) return status;
-  if (turn.capture == 0) return {};
-  const device::SetUp set_up(&node_.executor());
-  return lane.record_in_replays(*turns_.at(0).end, turn.replayed);
-}
-
 void Collectives::note(const Call& call) {
   const Noted noted{call.operation, noted_.load(std::memory_order_relaxed).sequence + 1};
   noted_.store(noted, std::memory_order_relaxed);
@@ -160,10 +110,7 @@ void Collectives::note(const Call& call) {
 
 Status Collectives::follow(device::Lane& lane) {
   const std::lock_guard lock(mutex_);
-  const device::Queue queue = lane.queue();
-  const auto latest = turns_.find(queue.capture);
-  const bool waits = latest != turns_.end() && latest->second.end != nullptr && is_behind(queue, latest->second);
-  return waits ? lane.wait(*latest->second.end) : Status();
+  return order_.follow(lane);
 }
 
 Plan Collectives::plan(const CallKey& which) {
@@ -306,10 +253,10 @@ Status Collectives::call(const Request& request, device::Lane& lane, const Plan*
 
   const std::lock_guard lock(mutex_);
   if (node_.size() == 1) {
-    auto turn = take_turn(lane);
+    auto turn = order_.take(lane);
     if (!turn) return turn.status();
     if (auto status = do_alone(call, lane); !status) return status;
-    return end_turn(lane, *turn);
+    return order_.end(lane, *turn);
   }
   if (auto status = prepare(); !status) return status;
   if (call.bytes == 0 && !always) return {};
@@ -322,7 +269,7 @@ Status Collectives::call(const Request& request, device::Lane& lane, const Plan*
     if (!engines) return engines.status();
     engines_ = std::move(*engines);
   }
-  auto turn = take_turn(lane);
+  auto turn = order_.take(lane);
   if (!turn) return turn.status();
   if (turn->turn->capture == 0) note(call);
   if (forced == nullptr)
@@ -330,7 +277,7 @@ Status Collectives::call(const Request& request, device::Lane& lane, const Plan*
   if (auto status = launch(plan, call, scratch_->team(), engines_.get(), lane); !status) return status;
   if (forced == nullptr)
     if (auto status = chooser_->ends(lane); !status) return status;
-  return end_turn(lane, *turn);
+  return order_.end(lane, *turn);
 }
 
 Status Collectives::send_receive(std::span<const Message> messages, device::Lane& lane) {
@@ -349,7 +296,7 @@ Status Collectives::send_receive(std::span<const Message> messages, device::Lane
   }
   if (planned.empty()) return {};
   const std::lock_guard lock(mutex_);
-  auto turn = take_turn(lane);
+  auto turn = order_.take(lane);
   if (!turn) return turn.status();
   const bool is_alone = node_.size() == 1;
   for (Message& one : planned) {
@@ -360,7 +307,7 @@ Status Collectives::send_receive(std::span<const Message> messages, device::Lane
   }
   const Team team = is_alone ? Team{} : scratch_->team();
   if (auto status = coll::send_receive(planned, team, blocks_, lane); !status) return status;
-  return end_turn(lane, *turn);
+  return order_.end(lane, *turn);
 }
 
 Status Collectives::explain(Status status) {
@@ -393,9 +340,7 @@ Status Collectives::explain(Status status) {
 Result<bool> Collectives::idle() {
   // Who enqueues may wait for room in its stream, with the mutex: what is in the way is not over.
   const std::unique_lock lock(mutex_, std::try_to_lock);
-  if (!lock) return false;
-  const auto latest = turns_.find(0);
-  return latest == turns_.end() || latest->second.end == nullptr ? Result<bool>(true) : latest->second.end->done();
+  return lock ? order_.idle() : Result<bool>(false);
 }
 
 void Collectives::unmap() {

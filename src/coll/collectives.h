@@ -3,20 +3,18 @@
 
 #include <algorithm>
 #include <atomic>
-#include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <string_view>
 
 #include "coll/algorithms.h"
 #include "coll/allreduce_copy_engines.h"
+#include "coll/call_order.h"
 #include "coll/choice.h"
 #include "coll/message.h"
 #include "coll/scratch.h"
 #include "coll/windows.h"
-#include "device/mapped.h"
 #include "node/node.h"
 
 namespace sennit::coll {
@@ -40,7 +38,7 @@ class Collectives {
  public:
   /// `node` outlives it. `chooser`: who decides on plans; by default the cost model alone.
   explicit Collectives(node::Node& node, std::unique_ptr<Chooser> chooser = std::make_unique<ModelChooser>())
-      : node_(node), chooser_(std::move(chooser)) {}
+      : node_(node), chooser_(std::move(chooser)), order_(node.executor()) {}
 
   /// Enqueues the collective in the order of `lane`. Every rank makes the same calls in the same order, on whatever
   /// lanes; they then run in this order. The first call of a communicator meets all ranks to make scratch memory;
@@ -100,7 +98,7 @@ class Collectives {
   Result<bool> idle();
 
   /// Returns whether there are graphs with calls in them, which may be replayed any time.
-  bool has_graphs() const { return graphs_.use_count() > 1; }
+  bool has_graphs() const { return order_.has_graphs(); }
 
   /// Collective, and harmless where no collective was called: for when all calls are done.
   Status close();
@@ -119,19 +117,6 @@ class Collectives {
   /// `what`: its name in errors.
   Status check_buffer(const void* data, std::uint64_t bytes, device::Access access, std::string_view what) const;
   Status check_memory(const void* data, std::uint64_t bytes, device::Access access) const;
-  struct Turn;
-  /// With its event.
-  Result<Turn*> turn_of(std::uint64_t capture, int device);
-  /// Returns whether the call before may have been elsewhere than in `lane`, which then has to wait for it.
-  bool is_behind(const device::Queue& queue, const Turn& turn) const;
-  /// Lets `lane` wait for the call before, where that was on another stream or may be part of a graph. What is to be
-  /// handed to end_turn().
-  struct TakenTurn {
-    Turn* turn;
-    device::Queue queue;
-  };
-  Result<TakenTurn> take_turn(device::Lane& lane);
-  Status end_turn(device::Lane& lane, const TakenTurn& taken);
   /// For other ranks to see that this one has made it. Not of a captured call: who replays it how often nobody knows.
   void note(const Call& call);
 
@@ -143,18 +128,7 @@ class Collectives {
   unsigned most_of_a_message_ = kMostBlocks;
   Windows windows_;
   std::unique_ptr<CopyEngines> engines_;  // made when first planned
-  /// The end of the call before, and where it was.
-  struct Turn {
-    std::unique_ptr<device::Event> end;
-    std::optional<device::Queue> queue;  // none: there was no call
-    std::uint64_t capture = 0;           // whose calls, as turns_ has it
-    device::ReplayRecord replayed;       // of a capture: where its graph records the end of all its calls
-  };
-  /// By capture. 0: of calls that run at once, whose end the replays of graphs wait for and record as well: to them
-  /// all calls of a graph are one.
-  std::map<std::uint64_t, Turn> turns_;
-  bool has_captured_ = false;                                    // the latest call may be a replay's, on any stream
-  const std::shared_ptr<int> graphs_ = std::make_shared<int>();  // each of them holds it, too
+  CallOrder order_;
 
   /// The latest call, as other ranks see it too. Read without the mutex, so in one piece.
   struct alignas(8) Noted {

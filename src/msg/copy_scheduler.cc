@@ -137,7 +137,7 @@ Result<CopyScheduler::Copying> CopyScheduler::put(const Message& message) {
 std::string CopyScheduler::how(const Copying& copy, std::uint64_t bytes) {
   if (copy.copy != nullptr && copy.copy->has_kernel()) return ", with others by one kernel";
   if (!copy.several || transport_ == nullptr) return {};
-  const auto split = transport_->transfer_engine().split_of(copy.several->to, copy.several->from, bytes);
+  const auto split = transport_->transfer_engine().plans().split_of(copy.several->to, copy.several->from, bytes);
   if (!split || split->shares.size() < 2) return {};
   std::string paths;
   for (const path::Share& share : split->shares)

@@ -95,8 +95,8 @@ bool OneSided::single(const End& there, const void* data, std::uint64_t bytes, b
   // Only where the driver itself refuses addresses that are not memory: threads of the host executor would crash.
   if (there.rank < 0 || there.data == nullptr || node_.executor().kind() != device::Kind::cuda) return false;
   const auto least = [&](int here) {
-    return put ? transfer_engine().least_split(there.device, here)
-               : transfer_engine().least_split(here, there.device);
+    return put ? transfer_engine().plans().least_split(there.device, here)
+               : transfer_engine().plans().least_split(here, there.device);
   };
   const std::uint64_t own = least(node_.device()), pinned = least(kHost);
   const bool alike = (bytes < own) == (bytes < pinned);
@@ -108,7 +108,7 @@ bool OneSided::single(const End& there, const void* data, std::uint64_t bytes, b
 bool OneSided::single(const void* dst, const void* src, std::uint64_t bytes) {
   if (node_.executor().kind() != device::Kind::cuda) return false;
   const auto to = node_.executor().holder(dst), from = node_.executor().holder(src);
-  return to && from && bytes < transfer_engine().least_split(*to, *from);
+  return to && from && bytes < transfer_engine().plans().least_split(*to, *from);
 }
 
 Status OneSided::copy_single(void* dst, const void* src, std::uint64_t bytes, Ours ours, device::Lane& lane) {

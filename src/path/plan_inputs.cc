@@ -37,9 +37,9 @@ Result<TransferEngine::Options> transfer_options(bool tuned, bool given) {
   if (const std::string shares = environment("SENNIT_SPLIT"); !shares.empty()) {
     auto forced = parse_forced(shares);
     if (!forced) return std::move(forced).status().in("SENNIT_SPLIT");
-    options.forced = std::move(*forced);
+    options.splits.forced = std::move(*forced);
   }
-  options.single = !tuned && !given && environment("SENNIT_MACHINE").empty() && options.forced.empty();
+  options.splits.single = !tuned && !given && environment("SENNIT_MACHINE").empty() && options.splits.forced.empty();
   return options;
 }
 

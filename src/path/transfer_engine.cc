@@ -6,7 +6,6 @@
 
 #include "base/log.h"
 #include "base/units.h"
-#include "node/device_ids.h"
 #include "path/feedback.h"
 
 namespace sennit::path {
@@ -27,10 +26,6 @@ constexpr std::size_t kMostSampled = 8;
 /// Messages that go direct after paths could not be set up, before that is tried again. A default: what stood in the
 /// way (memory, a peer that was not ready) may have passed.
 constexpr unsigned kRefusals = 256;
-
-/// Plans kept before the table starts afresh: a limit for programs whose every message has another size.
-constexpr std::size_t kMostPlans = 4096;
-const char* const kNotInMachine = "the machine document does not know this device";
 
 /// Makes `lane` wait until what the carrier carries has arrived.
 Status join(const Carrier& carrier, device::Lane& lane) {
@@ -63,14 +58,6 @@ Status move_chunks(std::span<const Carrier> carriers) {
 
 }  // namespace
 
-/// What copy() follows for one (destination, source, bytes).
-struct TransferEngine::Plan {
-  Split split;
-  std::vector<std::vector<int>> stops;  // of each share, as device indices
-  std::vector<std::string> names;       // of each share's route
-  bool forced = false;                  // shares as the user wants them: not to be corrected
-};
-
 /// State of one ordered pair of devices. Messages of a pair are enqueued one at a time: the lanes at both ends of a
 /// channel must see them in the same order.
 struct TransferEngine::Pair {
@@ -90,7 +77,7 @@ struct TransferEngine::Pair {
   std::uint64_t messages = 0;
   std::map<int, std::unique_ptr<FinishSampler>> samplers;  // by device of the caller's lane
   FinishSampler* sampled = nullptr;                        // the one under way
-  std::shared_ptr<const Plan> sampled_plan;
+  std::shared_ptr<const SplitPlan> sampled_plan;
   Split sampled_split;
   std::size_t sampled_direct = 0;
   ShareFeedback* sampled_feedback = nullptr;
@@ -105,123 +92,18 @@ struct TransferEngine::Started {
   std::vector<Carrier> carriers;  // of each share
 };
 
-TransferEngine::TransferEngine(std::shared_ptr<device::Executor> executor, machine::Machine machine, Options options)
-    : executor_(std::move(executor)), machine_(std::move(machine)), options_(std::move(options)) {}
+TransferEngine::TransferEngine(std::shared_ptr<device::Executor> executor, std::unique_ptr<SplitPlans> plans,
+                               Options options)
+    : executor_(std::move(executor)), plans_(std::move(plans)), options_(std::move(options)) {}
 
 TransferEngine::~TransferEngine() = default;
 
 Result<std::unique_ptr<TransferEngine>> TransferEngine::create(std::shared_ptr<device::Executor> executor,
                                                                machine::Machine machine, Options options) {
-  std::unique_ptr<TransferEngine> transfer_engine(
-      new TransferEngine(std::move(executor), std::move(machine), std::move(options)));
-  auto ids = node::device_ids(*transfer_engine->executor_, transfer_engine->machine_);
-  if (!ids) return ids.status();
-  transfer_engine->ids_ = std::move(*ids);
-  for (const machine::Device& device : transfer_engine->machine_.devices) {
-    if (device.kind == machine::DeviceKind::host && transfer_engine->host_id_.empty())
-      transfer_engine->host_id_ = device.id;
-    if (device.kind == machine::DeviceKind::gpu &&
-        std::ranges::find(transfer_engine->ids_, device.id) == transfer_engine->ids_.end())
-      transfer_engine->absent_.push_back(device.id);
-  }
-  if (auto status = check_forced(transfer_engine->machine_, transfer_engine->options_.forced); !status) return status;
-  return transfer_engine;
-}
-
-std::string TransferEngine::id_of(int device) const {
-  if (device == kHost) return host_id_;
-  return device >= 0 && device < static_cast<int>(ids_.size()) ? ids_[static_cast<std::size_t>(device)]
-                                                               : std::string();
-}
-
-void TransferEngine::force(std::vector<std::pair<std::string, double>> shares) {
-  const std::lock_guard lock(mutex_);
-  options_.forced = std::move(shares);
-  for (auto& row : least_split_)
-    for (auto& kept : row) kept.store(0, std::memory_order_relaxed);
-  plans_.clear();
-}
-
-Result<Split> TransferEngine::split_of(int dst_device, int src_device, std::uint64_t bytes,
-                                       Circumstances circumstances) {
-  const std::string from = id_of(src_device);
-  const std::string to = id_of(dst_device);
-  if (from.empty() || to.empty())
-    return Status(Code::not_found, kNotInMachine, fmt::format("device {}", from.empty() ? src_device : dst_device),
-                  "Measure this machine: sennit topo --measure");
-  SplitOptions options;
-  options.engines_only = circumstances.engines_only;
-  options.both_ways = circumstances.both_ways;
-  options.tuned = options_.tuned.get();
-  options.absent = absent_;
-  {
-    const std::lock_guard lock(mutex_);
-    options.forced = options_.forced;
-  }
-  return split(machine_, from, to, bytes, options);
-}
-
-std::shared_ptr<const TransferEngine::Plan> TransferEngine::plan(int dst_device, int src_device, std::uint64_t bytes,
-                                                                 Circumstances circumstances) {
-  const std::tuple key(dst_device, src_device, bytes, circumstances.both_ways, circumstances.engines_only);
-  {
-    const std::lock_guard lock(mutex_);
-    if (const auto found = plans_.find(key); found != plans_.end()) return found->second;
-  }
-  enable_access(dst_device, src_device);
-  auto made = std::make_shared<Plan>();
-  if (dst_device != src_device && several_paths()) {
-    auto computed = split_of(dst_device, src_device, bytes, circumstances);
-    if (computed.ok()) made->split = std::move(*computed);
-    const std::lock_guard lock(mutex_);
-    made->forced = !options_.forced.empty();
-  }
-  for (const Share& share : made->split.shares) {
-    made->names.push_back(share.candidate.route.name());
-    std::vector<int>& stops = made->stops.emplace_back();
-    for (const std::string& id : share.candidate.route.stops) {
-      const auto at = std::find(ids_.begin(), ids_.end(), id);
-      stops.push_back(at == ids_.end() ? kHost : static_cast<int>(at - ids_.begin()));
-    }
-    // The ends are the caller's word, also when both are host memory of different nodes.
-    stops.front() = src_device;
-    stops.back() = dst_device;
-  }
-  const std::lock_guard lock(mutex_);
-  if (plans_.size() >= kMostPlans) plans_.clear();
-  return plans_.emplace(key, std::move(made)).first->second;
-}
-
-bool TransferEngine::several_paths() {
-  const std::lock_guard lock(mutex_);
-  return !options_.single || !options_.forced.empty();
-}
-
-void TransferEngine::enable_access(int dst_device, int src_device) {
-  if (dst_device == kHost || src_device == kHost || dst_device == src_device) return;
-  const device::SetUp set_up(executor_.get());  // the first message may be one that is captured
-  (void)executor_->reaches(src_device, dst_device);
-  (void)executor_->reaches(dst_device, src_device);
-}
-
-std::uint64_t TransferEngine::least_split(int dst_device, int src_device) {
-  static_assert(kHost == -1);  // and comes first in the table
-  if (dst_device < kHost || src_device < kHost || dst_device >= kMostDevices || src_device >= kMostDevices) return 0;
-  const auto row = static_cast<std::size_t>(src_device - kHost),
-             column = static_cast<std::size_t>(dst_device - kHost);
-  auto& kept = least_split_[row][column];
-  if (const std::uint64_t known = kept.load(std::memory_order_relaxed); known != 0) return known;
-  enable_access(dst_device, src_device);
-  const std::lock_guard lock(mutex_);
-  if (options_.single && options_.forced.empty()) return kept = ~std::uint64_t{0};
-  std::uint64_t least = 0;
-  if (options_.tuned != nullptr && options_.forced.empty())
-    least = options_.tuned->least_split(id_of(src_device), id_of(dst_device));
-  return kept = std::max<std::uint64_t>(least, 1);  // no message is smaller than that
-}
-
-void TransferEngine::prepare(int dst_device, int src_device, std::uint64_t bytes) {
-  for (const bool both_ways : {false, true}) (void)plan(dst_device, src_device, bytes, {both_ways, false});
+  auto plans = SplitPlans::create(executor, std::move(machine), std::move(options.splits));
+  if (!plans) return plans.status();
+  return std::unique_ptr<TransferEngine>(
+      new TransferEngine(std::move(executor), std::move(*plans), std::move(options)));
 }
 
 TransferEngine::Pair& TransferEngine::pair_of(int dst_device, int src_device) {
@@ -242,7 +124,7 @@ Status TransferEngine::copy(End dst, End src, std::uint64_t bytes, device::Lane&
   if (dst.pageable || src.pageable) return copy_single(dst, src, bytes, lane);
   const bool remote = dst.rank >= 0 || src.rank >= 0;
   const std::uint64_t capture = lane.capture();
-  const auto followed = plan(dst.device, src.device, bytes, {both_ways, remote && capture != 0});
+  const auto followed = plans_->plan(dst.device, src.device, bytes, {both_ways, remote && capture != 0});
   const auto& shares = followed->split.shares;
   if (shares.empty() || (shares.size() == 1 && shares.front().candidate.route.direct()))
     return copy_single(dst, src, bytes, lane);
@@ -291,7 +173,7 @@ Status TransferEngine::copy_by_proxy(End dst, End src, std::uint64_t bytes, devi
   return arrived.ok() ? lane.wait(**arrived) : arrived.status();
 }
 
-Result<Carrier> TransferEngine::carrier(ChannelSet& set, const Candidate& candidate, const Plan& plan,
+Result<Carrier> TransferEngine::carrier(ChannelSet& set, const Candidate& candidate, const SplitPlan& plan,
                                         std::size_t planned, End dst, End src) {
   // Lanes of the other process's device need that memory mapped for it; by way of the host alone the peer itself can
   // move what they would, by kernels.
@@ -341,7 +223,7 @@ FinishSampler* TransferEngine::sampler(Pair& pair, const ShareFeedback& feedback
   return kept.get();
 }
 
-Status TransferEngine::copy_split(const std::shared_ptr<const Plan>& plan, End dst, End src, device::Lane& lane,
+Status TransferEngine::copy_split(const std::shared_ptr<const SplitPlan>& plan, End dst, End src, device::Lane& lane,
                                   bool both_ways, std::uint64_t capture) {
   Pair& pair = pair_of(dst.device, src.device);
   const std::lock_guard one_at_a_time(pair.mutex);
@@ -408,8 +290,8 @@ Status TransferEngine::copy_split(const std::shared_ptr<const Plan>& plan, End d
     }
     if (!made) {
       log(LogLevel::info, fmt::format("'{}' cannot be set up for {} from {} to {}, so they go direct: {}",
-                                      share.candidate.route.name(), format_bytes(split.bytes), id_of(src.device),
-                                      id_of(dst.device), made.status().text()));
+                                      share.candidate.route.name(), format_bytes(split.bytes), plans_->id_of(src.device),
+                                      plans_->id_of(dst.device), made.status().text()));
       if (!captured && split.bytes < pair.refused) {
         pair.refused = split.bytes;
         pair.refusals = kRefusals;

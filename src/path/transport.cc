@@ -31,7 +31,7 @@ Result<std::unique_ptr<Transport>> Transport::create(std::shared_ptr<device::Exe
   if (!options) return options.status();
   std::unique_ptr<Transport> made(new Transport(std::move(executor), group, device));
   const bool has_peers = group.node_ranks().size() > 1;
-  options->tuned = std::move(inputs.tuned);
+  options->splits.tuned = std::move(inputs.tuned);
   options->proxy_device = device;
   if (has_peers)
     options->proxy_channel = [self = made.get()](int peer, Direction direction, RingShape shape) {
@@ -57,7 +57,7 @@ Result<ProxyChannel*> Transport::proxy_channel(int peer, Direction direction, Ri
   auto& made = proxy_channels_[{peer, direction}];
   if (made == nullptr) {
     // One ring for all messages to the peer: as wide as any plan of this machine asks for.
-    for (const auto& staged : transfer_engine_->machine().staged)
+    for (const auto& staged : transfer_engine_->plans().machine().staged)
       if (staged.method == machine::Method::sm && staged.blocks > 0)
         shape.blocks = std::max(shape.blocks, static_cast<unsigned>(staged.blocks));
     auto proxy_channel = ProxyChannel::create(*executor_, group_, device_, peer, direction, shape);

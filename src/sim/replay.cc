@@ -1,3 +1,4 @@
+// Replays a recording: one loop over events, whose cases share all of its state, so they are one class.
 #include "sim/replay.h"
 
 #include <algorithm>

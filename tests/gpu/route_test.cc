@@ -41,7 +41,7 @@ struct Routes : testing::Test {
   }
 
   int count() const { return int(executor->devices().size()); }
-  std::string id(int device) { return messages->transfer_engine().id_of(device == count() ? path::kHost : device); }
+  std::string id(int device) { return messages->transfer_engine().plans().id_of(device == count() ? path::kHost : device); }
 
   void copy(void* dst, const void* src, std::uint64_t bytes) {
     ASSERT_TRUE(node->lane().copy(dst, src, bytes).ok());
@@ -60,12 +60,12 @@ struct Routes : testing::Test {
     std::byte* const landing = memory[std::size_t(to)].data() + kRoom;
     copy(landing, staging.data(), kRoom);
 
-    messages->transfer_engine().force({{route, 1.0}});
+    messages->transfer_engine().plans().force({{route, 1.0}});
     const auto status =
         messages->copy(landing + shift, memory[std::size_t(from)].data() + shift / 2, bytes, node->lane());
     ASSERT_TRUE(status.ok()) << status.text();
     ASSERT_TRUE(node->synchronize(node->lane()).ok());
-    messages->transfer_engine().force({});
+    messages->transfer_engine().plans().force({});
 
     copy(staging.data(), landing, kRoom);
     const auto* sent = reinterpret_cast<const std::byte*>(words.data()) + shift / 2;
@@ -81,7 +81,7 @@ TEST_F(Routes, MoveEveryByte) {
   std::vector<std::pair<int, int>> pairs = {{0, host}, {host, 0}};
   if (count() > 1) pairs.insert(pairs.end(), {{0, 1}, {1, 0}});
   for (const auto& [from, to] : pairs) {
-    const auto found = path::candidates(messages->transfer_engine().machine(), id(from), id(to), 16 * MiB);
+    const auto found = path::candidates(messages->transfer_engine().plans().machine(), id(from), id(to), 16 * MiB);
     ASSERT_TRUE(found.ok()) << found.status().text();
     ASSERT_FALSE(found->empty());
     for (const path::Candidate& candidate : *found)

@@ -44,7 +44,7 @@ TEST(OneSided, PutsAndGetsBetweenWindows) {
     fill(mine, me);
     fill(theirs, peer);
     const auto window = *messages.open(inbox.data(), kNodeBytes);
-    messages.transfer_engine().force({{"direct", 0.5}, {"host0 (sm)", 0.5}});
+    messages.transfer_engine().plans().force({{"direct", 0.5}, {"host0 (sm)", 0.5}});
     for (int round = 0; round < 4; ++round) {
       std::memset(inbox.data(), 0, kNodeBytes);
       ASSERT_TRUE(node.group().exchange().barrier().ok());

@@ -12,25 +12,17 @@
 namespace sennit::path {
 namespace {
 
-class MoverTest : public testing::Test {
+class TransferEngineTest : public testing::Test {
  protected:
   void SetUp() override {
     executor = *device::open_host_executor();
     executor->set_timeout(std::chrono::seconds(20));
-    transfer_engine = std::move(*TransferEngine::create(executor, machine(), {}));
-  }
-
-  /// Four GPUs, called what the host executor calls its devices.
-  static machine::Machine machine() {
-    machine::Machine machine = hgx_h200_4_unmeasured();
-    for (machine::Device& device : machine.devices)
-      if (device.kind == machine::DeviceKind::gpu) device.uuid = "HOST-" + device.id.substr(3);
-    return machine;
+    transfer_engine = std::move(*TransferEngine::create(executor, machine_of_the_host_executor(), {}));
   }
 
   /// As carry(), over exactly this many routes.
   void carry_over(std::size_t routes, int from, int to, std::uint64_t bytes, std::uint64_t skew = 0) {
-    auto split = transfer_engine->split_of(to, from, bytes);
+    auto split = transfer_engine->plans().split_of(to, from, bytes);
     ASSERT_TRUE(split.ok()) << split.status().text();
     ASSERT_EQ(split->shares.size(), routes);
     carry(from, to, bytes, skew);
@@ -57,7 +49,7 @@ class MoverTest : public testing::Test {
   std::unique_ptr<TransferEngine> transfer_engine;
 };
 
-TEST_F(MoverTest, AsksThePeerToMoveWhatItsDevicesEnginesCannotReach) {
+TEST_F(TransferEngineTest, AsksThePeerToMoveWhatItsDevicesEnginesCannotReach) {
   int asked = 0;
   TransferEngine::Options options;
   options.proxy_channel = [&](int peer, Direction direction, RingShape) -> Result<ProxyChannel*> {
@@ -66,14 +58,14 @@ TEST_F(MoverTest, AsksThePeerToMoveWhatItsDevicesEnginesCannotReach) {
     ++asked;
     return Status(Code::unsupported, "a test has no peer");
   };
-  transfer_engine = std::move(*TransferEngine::create(executor, machine(), std::move(options)));
+  transfer_engine = std::move(*TransferEngine::create(executor, machine_of_the_host_executor(), std::move(options)));
   constexpr std::uint64_t kBytes = 64 << 20;
   auto src = std::move(*executor->allocate(0, kBytes)), dst = std::move(*executor->allocate(1, kBytes));
   std::memset(src.data(), 7, kBytes);
   auto lane = std::move(*executor->lane(0));
   End there{.data = dst.data(), .device = 1, .rank = 1};
   for (const bool mapped : {true, false}) {
-    transfer_engine->force({{"direct", 0.9}, {"host0 (engine)", 0.1}});
+    transfer_engine->plans().force({{"direct", 0.9}, {"host0 (engine)", 0.1}});
     there.at_owner = mapped ? dst.data() : nullptr;
     std::memset(dst.data(), 0, kBytes);
     ASSERT_TRUE(transfer_engine->copy(there, End::local(src.data(), 0), kBytes, *lane).ok());
@@ -83,65 +75,48 @@ TEST_F(MoverTest, AsksThePeerToMoveWhatItsDevicesEnginesCannotReach) {
   }
 }
 
-TEST_F(MoverTest, NamesDevicesByTheMachine) {
-  EXPECT_EQ(transfer_engine->id_of(2), "gpu2");
-  EXPECT_EQ(transfer_engine->id_of(kHost), "host0");
-  EXPECT_EQ(transfer_engine->id_of(77), "");
-}
-
-TEST_F(MoverTest, CarriesOverDirectAndHostByKernels) {
-  transfer_engine->force({{"direct", 0.7}, {"host0 (sm)", 0.3}});
+TEST_F(TransferEngineTest, CarriesOverDirectAndHostByKernels) {
+  transfer_engine->plans().force({{"direct", 0.7}, {"host0 (sm)", 0.3}});
   for (const std::uint64_t bytes : {4097ull, 1ull << 20, (3ull << 20) + 5}) carry(0, 1, bytes);
   carry_over(2, 0, 1, 3 << 20);
   carry_over(2, 2, 3, 1 << 20, 14);
 }
 
-TEST_F(MoverTest, CarriesOverDirectAndHostByEngines) {
-  transfer_engine->force({{"direct", 0.6}, {"host0 (engine)", 0.4}});
+TEST_F(TransferEngineTest, CarriesOverDirectAndHostByEngines) {
+  transfer_engine->plans().force({{"direct", 0.6}, {"host0 (engine)", 0.4}});
   carry_over(2, 0, 1, (6 << 20) + 3);
   carry(0, 1, 8192, 6);
 }
 
-TEST_F(MoverTest, CarriesOverRelays) {
-  transfer_engine->force({{"direct", 0.5}, {"gpu2 (engine)", 0.25}, {"gpu3 (engine)", 0.25}});
+TEST_F(TransferEngineTest, CarriesOverRelays) {
+  transfer_engine->plans().force({{"direct", 0.5}, {"gpu2 (engine)", 0.25}, {"gpu3 (engine)", 0.25}});
   carry_over(3, 0, 1, 9 << 20);
 }
 
-TEST_F(MoverTest, CarriesFromAndToTheHostOverAllLinks) {
-  transfer_engine->force(
+TEST_F(TransferEngineTest, CarriesFromAndToTheHostOverAllLinks) {
+  transfer_engine->plans().force(
       {{"direct", 0.25}, {"gpu1 (engine)", 0.25}, {"gpu2 (engine)", 0.25}, {"gpu3 (engine)", 0.25}});
   carry_over(4, kHost, 0, (16 << 20) + 9);
   carry_over(4, 0, kHost, 16 << 20);
 }
 
-TEST_F(MoverTest, RefusesWhatCannotBeMeant) {
-  TransferEngine::Options options;
-  options.forced = {{"nonsense", 1.0}};
-  EXPECT_EQ(TransferEngine::create(executor, machine(), options).status().code(), Code::not_found);
-  machine::Machine elsewhere = machine();
-  for (machine::Device& device : elsewhere.devices) device.uuid = "GPU-of-another-machine-" + device.id;
-  const Status status = TransferEngine::create(executor, elsewhere, {}).status();
-  EXPECT_EQ(status.code(), Code::invalid_argument);
-  EXPECT_NE(status.text().find("SENNIT_MACHINE"), std::string::npos) << status.text();
-}
-
-TEST_F(MoverTest, KeepsToTheOneRouteAskedFor) {
-  transfer_engine->force({{"host0 (sm)", 1.0}});
+TEST_F(TransferEngineTest, KeepsToTheOneRouteAskedFor) {
+  transfer_engine->plans().force({{"host0 (sm)", 1.0}});
   carry_over(1, 0, 1, 1 << 20);
-  auto split = transfer_engine->split_of(1, 0, 1 << 20);
+  auto split = transfer_engine->plans().split_of(1, 0, 1 << 20);
   ASSERT_TRUE(split.ok());
   EXPECT_EQ(split->shares[0].candidate.route.name(), "host0 (sm)");
   TransferEngine::Options options;
-  options.forced = {{"host0 (sm)", 1.0}};
+  options.splits.forced = {{"host0 (sm)", 1.0}};
   options.staging_bytes = 0;  // the staged route cannot be set up: the direct path stays
-  transfer_engine = std::move(*TransferEngine::create(executor, machine(), options));
+  transfer_engine = std::move(*TransferEngine::create(executor, machine_of_the_host_executor(), options));
   carry(0, 1, 1 << 20);
 }
 
-TEST_F(MoverTest, StreamsDoNotWaitForEachOther) {
+TEST_F(TransferEngineTest, StreamsDoNotWaitForEachOther) {
   constexpr std::uint64_t kBytes = 3 << 20;
   for (const char* route : {"host0 (sm)", "host0 (engine)", "gpu2 (engine)"}) {
-    transfer_engine->force({{"direct", 0.5}, {route, 0.5}});
+    transfer_engine->plans().force({{"direct", 0.5}, {route, 0.5}});
     auto src = std::move(*executor->allocate(0, kBytes)), dst = std::move(*executor->allocate(1, 2 * kBytes));
     std::memset(src.data(), 7, kBytes);
     std::memset(dst.data(), 0, 2 * kBytes);
@@ -161,10 +136,10 @@ TEST_F(MoverTest, StreamsDoNotWaitForEachOther) {
   }
 }
 
-TEST_F(MoverTest, ALargerMessageDoesNotWaitForTheChannelOfAnother) {
+TEST_F(TransferEngineTest, ALargerMessageDoesNotWaitForTheChannelOfAnother) {
   constexpr std::uint64_t kSmall = 1 << 20, kLarge = 24 << 20;
   for (const char* route : {"host0 (sm)", "host0 (engine)"}) {
-    transfer_engine->force({{"direct", 0.5}, {route, 0.5}});
+    transfer_engine->plans().force({{"direct", 0.5}, {route, 0.5}});
     auto src = std::move(*executor->allocate(0, kLarge)), dst = std::move(*executor->allocate(1, kLarge + kSmall));
     std::memset(src.data(), 5, kLarge);
     auto held = std::move(*executor->lane(0)), free = std::move(*executor->lane(0));
@@ -180,33 +155,33 @@ TEST_F(MoverTest, ALargerMessageDoesNotWaitForTheChannelOfAnother) {
   }
 }
 
-TEST_F(MoverTest, TakesOnePathUntilTunedButWhatIsAskedFor) {
+TEST_F(TransferEngineTest, TakesOnePathUntilTunedButWhatIsAskedFor) {
   TransferEngine::Options options;
-  options.single = true;
-  transfer_engine = std::move(*TransferEngine::create(executor, machine(), options));
-  EXPECT_EQ(transfer_engine->least_split(1, 0), ~std::uint64_t{0});
+  options.splits.single = true;
+  transfer_engine = std::move(*TransferEngine::create(executor, machine_of_the_host_executor(), options));
+  EXPECT_EQ(transfer_engine->plans().least_split(1, 0), ~std::uint64_t{0});
   carry(0, 1, 1 << 20);
-  transfer_engine->force({{"direct", 0.5}, {"host0 (sm)", 0.5}});
-  EXPECT_LE(transfer_engine->least_split(1, 0), 1u);
+  transfer_engine->plans().force({{"direct", 0.5}, {"host0 (sm)", 0.5}});
+  EXPECT_LE(transfer_engine->plans().least_split(1, 0), 1u);
   carry_over(2, 0, 1, 1 << 20);
 }
 
-TEST_F(MoverTest, CarriesNothingAndWithinADevice) {
+TEST_F(TransferEngineTest, CarriesNothingAndWithinADevice) {
   carry(0, 1, 0);
   carry(1, 1, 12345);
   carry(kHost, kHost, 12345);
 }
 
-TEST_F(MoverTest, StaysRightWhenStagingMayNotTakeMemory) {
+TEST_F(TransferEngineTest, StaysRightWhenStagingMayNotTakeMemory) {
   TransferEngine::Options options;
   options.staging_bytes = 1024;
-  options.forced = {{"direct", 0.5}, {"host0 (sm)", 0.5}};
-  transfer_engine = std::move(*TransferEngine::create(executor, machine(), options));
+  options.splits.forced = {{"direct", 0.5}, {"host0 (sm)", 0.5}};
+  transfer_engine = std::move(*TransferEngine::create(executor, machine_of_the_host_executor(), options));
   carry_over(2, 0, 1, 1 << 20);
 }
 
-TEST_F(MoverTest, KeepsTheOrderOfTheLane) {
-  transfer_engine->force({{"direct", 0.5}, {"host0 (sm)", 0.5}});
+TEST_F(TransferEngineTest, KeepsTheOrderOfTheLane) {
+  transfer_engine->plans().force({{"direct", 0.5}, {"host0 (sm)", 0.5}});
   constexpr std::uint64_t kBytes = 1 << 20;
   auto a = std::move(*executor->allocate(0, kBytes)), b = std::move(*executor->allocate(1, kBytes));
   auto c = std::move(*executor->allocate(0, kBytes));
@@ -220,8 +195,8 @@ TEST_F(MoverTest, KeepsTheOrderOfTheLane) {
   }
 }
 
-TEST_F(MoverTest, ServesSeveralThreadsAtOnce) {
-  transfer_engine->force({{"direct", 0.5}, {"host0 (sm)", 0.5}});
+TEST_F(TransferEngineTest, ServesSeveralThreadsAtOnce) {
+  transfer_engine->plans().force({{"direct", 0.5}, {"host0 (sm)", 0.5}});
   std::vector<std::jthread> threads;
   for (int t = 0; t < 4; ++t)
     threads.emplace_back([&, t] {

@@ -1,4 +1,4 @@
-// The loops that are timed, over one set of functions of one ABI.
+// The loops that are timed, over one set of functions of one ABI. Each operation of the benchmark is one of them.
 #pragma once
 
 #include <algorithm>

@@ -93,8 +93,8 @@ class Parent {
     auto engine = path::TransferEngine::create(executor_, machine_, {});
     if (!engine) return engine.status();
     std::vector<std::string> ids;
-    for (std::size_t i = 0; i < executor_->devices().size(); ++i) ids.push_back((*engine)->id_of(int(i)));
-    return pairs_of(options_, machine_, ids, (*engine)->id_of(path::kHost));
+    for (std::size_t i = 0; i < executor_->devices().size(); ++i) ids.push_back((*engine)->plans().id_of(int(i)));
+    return pairs_of(options_, machine_, ids, (*engine)->plans().id_of(path::kHost));
   }
 
   /// The exit code when that failed.

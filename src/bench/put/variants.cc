@@ -21,7 +21,7 @@ class Sennit final : public Variant {
   Sennit(Rig& rig, Shares shares) : rig_(rig), shares_(std::move(shares)) {}
   std::string name() const override { return "sennit"; }
   Status prepare(const Case&) override {
-    rig_.one_sided().transfer_engine().force(shares_);
+    rig_.one_sided().transfer_engine().plans().force(shares_);
     return {};
   }
   Status enqueue(int side, bool sends, bool, const Message& message) override {

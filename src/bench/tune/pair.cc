@@ -119,9 +119,9 @@ class Pair {
     set_ = set;
     share_ = share;
     bytes_ = bytes;
-    messages_.transfer_engine().force(set < 0 ? path::NamedShares{{"direct", 1.0}}
+    messages_.transfer_engine().plans().force(set < 0 ? path::NamedShares{{"direct", 1.0}}
                                               : spread(sets_[static_cast<std::size_t>(set)], share));
-    messages_.transfer_engine().prepare(peer_device_, node_.device(),
+    messages_.transfer_engine().plans().prepare(peer_device_, node_.device(),
                                         bytes);  // planning is no part of what is measured
   }
 
@@ -210,7 +210,7 @@ Result<std::vector<path::TunedPut>> tune_pair(node::Node& node, const PairOption
   const std::string mine = node.device_id();
   const auto there = (*window)->end(1 - node.rank(), 0, 0);
   if (!there) return there.status();
-  const std::string other = messages.transfer_engine().id_of(there->device);
+  const std::string other = messages.transfer_engine().plans().id_of(there->device);
   const std::string from = node.rank() == 0 ? mine : other, to = node.rank() == 0 ? other : mine;
 
   Pair pair(node, messages, **window, source->data(), there->device);
@@ -247,7 +247,7 @@ Result<std::vector<path::TunedPut>> tune_pair(node::Node& node, const PairOption
     }
     pair.dismiss();
   }
-  messages.transfer_engine().force({});
+  messages.transfer_engine().plans().force({});
   if (auto closed = messages.close(*window); status.ok()) status = closed;
   if (!status.ok()) return status;
   return entries;
@@ -262,7 +262,7 @@ Result<std::vector<path::TunedPut>> tune_host(node::Node& node, bool to_host, co
   if (!pinned) return pinned.status();
   path::OneSided messages(node);
   if (auto status = messages.prepare(); !status) return status;
-  const std::string gpu = node.device_id(), host = messages.transfer_engine().id_of(path::kHost);
+  const std::string gpu = node.device_id(), host = messages.transfer_engine().plans().id_of(path::kHost);
   const std::string from = to_host ? gpu : host, to = to_host ? host : gpu;
   const auto sets = alternatives(node, from, to, most);
   std::byte* const dst = to_host ? pinned->data() : on_device->data();
@@ -271,9 +271,9 @@ Result<std::vector<path::TunedPut>> tune_host(node::Node& node, bool to_host, co
   for (const std::uint64_t bytes : options.sizes) {
     report(fmt::format("{} → {}, {}", from, to, format_bytes(bytes)));
     auto entry = tune_size(sets, bytes, 0.5, options.repetitions, [&](int set, double share, double& us) -> Status {
-      messages.transfer_engine().force(set < 0 ? path::NamedShares{{"direct", 1.0}}
+      messages.transfer_engine().plans().force(set < 0 ? path::NamedShares{{"direct", 1.0}}
                                                : spread(sets[static_cast<std::size_t>(set)], share));
-      messages.transfer_engine().prepare(to_host ? path::kHost : node.device(), to_host ? node.device() : path::kHost,
+      messages.transfer_engine().plans().prepare(to_host ? path::kHost : node.device(), to_host ? node.device() : path::kHost,
                                          bytes);
       const auto start = Clock::now();
       if (auto status = messages.copy(dst, src, bytes, node.lane()); !status) return status;
@@ -286,7 +286,7 @@ Result<std::vector<path::TunedPut>> tune_host(node::Node& node, bool to_host, co
     entry->to = to;
     entries.push_back(std::move(*entry));
   }
-  messages.transfer_engine().force({});
+  messages.transfer_engine().plans().force({});
   return entries;
 }
 

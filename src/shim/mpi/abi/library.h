@@ -1,4 +1,5 @@
-// The program's MPI library, of one ABI, through the neutral face that the drop-in uses.
+// Library<Abi> implements Mpi (mpi.h), the neutral face that the drop-in uses, by the program's MPI library of one ABI.
+// The file is long since each function of Mpi stands here once, most of them one call of the MPI.
 #pragma once
 
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
-// The types of the program's MPI library, of one ABI: how large they are, what they are made of, and how elements are
-// packed.
+// LibraryTypes<Abi> knows the types of the program's MPI library: how large they are, what they are made of, and how
+// elements are packed. It is one class since all of its answers stand on what was asked of a type once.
 #pragma once
 
 #include <algorithm>
