@@ -9,7 +9,6 @@
 #include "base/units.h"
 #include "coll/reduce_alone.h"
 #include "device/launch.h"
-#include "device/mapped.h"
 
 namespace sennit::coll {
 

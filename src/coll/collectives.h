@@ -15,6 +15,7 @@
 #include "coll/message.h"
 #include "coll/scratch.h"
 #include "coll/windows.h"
+#include "device/mapped.h"
 #include "node/node.h"
 
 namespace sennit::coll {

@@ -47,7 +47,7 @@ Status CopyScheduler::make_transport(int device) {
   auto inputs = path::find_plan_inputs(executor_);
   if (!inputs) return inputs.status();
   const auto options = path::transfer_options(inputs->tuned != nullptr, false);
-  if (!options || options->single) return options.status();
+  if (!options || options->splits.single) return options.status();
   auto executor = make_executor_();
   if (!executor) return executor.status();
   (*executor)->set_timeout(std::chrono::duration_cast<std::chrono::nanoseconds>(group_.limit()));
