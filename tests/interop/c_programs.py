@@ -66,13 +66,17 @@ class Program:
 
 @cache
 def compiled(
-    name: str, source: str, shared: bool = False, options: tuple[str, ...] = (), linked: Path | None = None
+    name: str,
+    source: str,
+    shared: bool = False,
+    options: tuple[str, ...] = (),
+    linked: Path | None = None,
+    compiler: str = "gcc",
 ) -> Program | str:
     """A program of this folder for one of LIBRARIES, or why it cannot be had. `shared`: a library. `linked`: another
     library of the MPI than its own."""
-    compiler = shutil.which("gcc")
-    if compiler is None:
-        return "gcc is not on PATH"
+    if shutil.which(compiler) is None:
+        return f"{compiler} is not on PATH"
     found = drop_in.find("mpich" if name == "standard" else name)
     if isinstance(found, str):
         return found
@@ -86,6 +90,7 @@ def compiled(
     program = Path(TOGETHER.name) / "-".join((name, Path(source).stem, *options, *([linked.name] if linked else [])))
     program = program.with_name(program.name.replace("=", "-"))  # which `env` would take for a variable
     command = [compiler, "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-stringop-overflow", f"-I{include}"]
+    command += ["-Wno-unknown-warning-option"] if compiler == "clang" else []
     command += ["-DMPI_ABI"] if name == "standard" else []
     command += ["-shared", "-fPIC", *options] if shared else [*options]
     command += ["-o", str(program), str(HERE / source), str(library), "-ldl", f"-Wl,-rpath,{library.parent}"]

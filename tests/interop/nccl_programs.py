@@ -146,12 +146,13 @@ def flags() -> list[str]:
 
 
 @cache
-def compiled(version: int | None = None, options: tuple[str, ...] = ()) -> Program | str:
+def compiled(
+    version: int | None = None, options: tuple[str, ...] = (), compiler: str = "gcc"
+) -> Program | str:
     """The tests' program and NCCL, as of this version where it is given (21903), compiled with these options; or why
     it cannot be had."""
-    compiler = shutil.which("gcc")
-    if compiler is None:
-        return "gcc is not on PATH"
+    if shutil.which(compiler) is None:
+        return f"{compiler} is not on PATH"
     if not headers():
         return "no nccl.h is here"
     if not Path("/usr/local/cuda/include/cuda_runtime.h").exists():

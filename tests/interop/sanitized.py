@@ -53,53 +53,63 @@ class Sanitizer:
     options: str
 
 
-ADDRESSES = Sanitizer("asan", "-fsanitize=address", "libasan.so", "ASAN_OPTIONS", "detect_leaks=0")
+ADDRESSES = Sanitizer("asan", "-fsanitize=address,undefined", "libasan.so", "ASAN_OPTIONS", "detect_leaks=0")
 # Mutexes that MPIs destroy at the end of the process while they are held are theirs.
 THREADS = Sanitizer("tsan", "-fsanitize=thread", "libtsan.so", "TSAN_OPTIONS", "report_mutex_bugs=0 history_size=4")
 
 
+@dataclass(frozen=True)
+class Built:
+    """A drop-in with a sanitizer. `compiler`: for programs that it is preloaded into. `runtime`: what is preloaded
+    before it, with gcc; clang puts it into the program."""
+
+    library: Path
+    compiler: str
+    runtime: str
+
+    def starting(self) -> tuple[str, ...]:
+        """What starts a program with both preloaded."""
+        preloaded = ":".join([*([self.runtime] if self.runtime else []), str(self.library)])
+        return (*unrandomised(), "env", f"LD_PRELOAD={preloaded}")
+
+
 @cache
-def runtime(sanitizer: Sanitizer) -> str | None:
-    """Its library, of the compiler that built the drop-in; null where there is none."""
+def built(sanitizer: Sanitizer) -> Built | str:
+    """The drop-in with this sanitizer, or why it cannot be had."""
+    library = drop_in.library(sanitizer.preset)
+    if isinstance(library, str):
+        return library
+    settings = (library.parents[1] / "CMakeCache.txt").read_text(encoding="utf-8")
+    if "CMAKE_C_COMPILER:FILEPATH=" in settings and "/clang" in settings.split("CMAKE_C_COMPILER:FILEPATH=")[1][:99]:
+        return Built(library, "clang", "")
     found = subprocess.run(
         ["gcc", f"-print-file-name={sanitizer.runtime}"], capture_output=True, text=True, check=False
     ).stdout.strip()
-    return str(Path(found).resolve()) if "/" in found and Path(found).exists() else None
-
-
-def first_of(sanitizer: Sanitizer) -> tuple[Path, str] | str:
-    """The drop-in with this sanitizer, and the sanitizer's own library; or why they cannot be had."""
-    library, found = drop_in.library(sanitizer.preset), runtime(sanitizer)
-    if isinstance(library, str):
-        return library
-    return f"gcc has no {sanitizer.runtime}" if found is None else (library, found)
-
-
-def starting(library: Path, first: str) -> tuple[str, ...]:
-    """What starts a program with both preloaded: the runtime comes first."""
-    return (*unrandomised(), "env", f"LD_PRELOAD={first}:{library}")
+    if "/" not in found or not Path(found).exists():
+        return f"gcc has no {sanitizer.runtime}"
+    return Built(library, "gcc", str(Path(found).resolve()))
 
 
 def run_nccl(sanitizer: Sanitizer, test: str, ranks: int) -> nccl_programs.Job | str:
     """A test of nccl_programs, or why it cannot be had."""
-    have = first_of(sanitizer)
+    have = built(sanitizer)
     if isinstance(have, str):
         return have
-    program = nccl_programs.compiled(options=(sanitizer.compiled, "-g1"))
+    program = nccl_programs.compiled(options=(sanitizer.compiled, "-g1"), compiler=have.compiler)
     if isinstance(program, str):
         return program
     settings = {sanitizer.variable: sanitizer.options}
-    return program.run(test, ranks, None, settings, before=starting(*have))
+    return program.run(test, ranks, None, settings, before=have.starting())
 
 
 def run(
     sanitizer: Sanitizer, name: str, source: str, folder: Path, ranks: int, *arguments: str
 ) -> subprocess.CompletedProcess[str] | str:
     """Such a program of c_programs, or why it cannot be had. `folder`: for files."""
-    have = first_of(sanitizer)
+    have = built(sanitizer)
     if isinstance(have, str):
         return have
-    program = c_programs.compiled(name, source, options=(sanitizer.compiled, "-g1"))
+    program = c_programs.compiled(name, source, options=(sanitizer.compiled, "-g1"), compiler=have.compiler)
     if isinstance(program, str):
         return program
     suppressions = folder / "suppressions"
@@ -107,10 +117,10 @@ def run(
     told = f"{sanitizer.options} suppressions={suppressions}" if sanitizer is THREADS else sanitizer.options
     start = program.start(ranks, *arguments)
     place = start.index(str(program.path))
-    command = [*start[:place], *starting(*have), *start[place:]]  # not for the launcher
+    command = [*start[:place], *have.starting(), *start[place:]]  # not for the launcher
     return program.run(
         ranks,
-        have[0],
+        have.library,
         {"LD_PRELOAD": "", "SENNIT_REPORT": "1", sanitizer.variable: told} | MPI_SETTINGS,
         command,
         guarded=False,

@@ -3,7 +3,6 @@
 #include <array>
 #include <cstring>
 #include <random>
-#include <ranges>
 #include <utility>
 
 #include <gtest/gtest.h>
@@ -90,7 +89,7 @@ TEST(ReadRank, BelievesNothing) {
     if (rank.ok()) {
       EXPECT_LE(rank->calls.size(), 4 * kCallsInBlock);
     }
-    for (const auto& [at, byte] : std::views::reverse(before)) content[at] = byte;
+    for (auto each = before.rbegin(); each != before.rend(); ++each) content[each->first] = each->second;
   }
 }
 
