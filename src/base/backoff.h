@@ -1,4 +1,4 @@
-// How ranks wait for each other while their own messages must go on.
+// Backs off between looks at what ranks wait for, since their own messages must go on meanwhile.
 #pragma once
 
 #include <sched.h>
@@ -19,8 +19,7 @@ class Backoff {
     eager_ = now - since_ < kEager;
   }
 
-  /// Returns whether a look is still all there is between two others: what is waited for comes soon, if nothing is
-  /// amiss.
+  /// Returns whether the next look follows at once: what is waited for comes soon unless something is amiss.
   bool eager() const { return eager_; }
 
  private:

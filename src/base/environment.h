@@ -1,4 +1,4 @@
-// Every environment variable that sennit reads, in one documented list.
+// Lists every environment variable that sennit reads, each with its documentation.
 #pragma once
 
 #include <span>
@@ -23,7 +23,7 @@ std::span<const Variable> variables();
 /// aborts: it would be an undocumented one.
 std::string environment(std::string_view name);
 
-/// As environment(), parsed. Errors: invalid_argument, naming the variable and what it accepts.
+/// Returns environment(name) as a number. Errors: invalid_argument, naming the variable and what it accepts.
 Result<long long> environment_integer(std::string_view name);
 /// Accepts 1/0, true/false, yes/no, on/off.
 Result<bool> environment_switch(std::string_view name);

@@ -1,4 +1,4 @@
-// Errors as values: what went wrong, where, and what to do about it.
+// Defines errors as values, which say what went wrong, where, and what to do about it.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace sennit {
 
-/// What kind of failure a Status reports. Stable: the C API exposes these numbers.
+/// Names the kind of failure that a Status reports. The numbers are stable: the C API exposes them.
 enum class Code : int {
   ok = 0,
   invalid_argument = 1,   ///< the caller passed something that can never work

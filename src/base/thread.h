@@ -1,4 +1,4 @@
-// Threads of sennit's own in a program: they may not be had, and take none of its signals.
+// Starts sennit's own threads in a program. A thread may fail to start, and takes none of the program's signals.
 #pragma once
 
 #include <csignal>
