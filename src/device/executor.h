@@ -1,5 +1,5 @@
-// What runs protocols: the GPUs through CUDA, or ordinary memory and threads. One small interface, so that everything
-// above (path/, coll/) is the same text on a machine with GPUs and on one without.
+// Runs protocols: on GPUs through CUDA, or in ordinary memory and threads. It is one small interface, so that
+// everything above (path/, coll/) is one text on a machine with GPUs and on one without.
 #pragma once
 
 #include <chrono>
@@ -41,10 +41,10 @@ class Executor {
   /// was asked and, for pinned memory, names the locked-memory limit.
   virtual Result<Memory> allocate(int device, std::size_t bytes) = 0;
   virtual Result<Memory> allocate_pinned(std::size_t bytes) = 0;
-  /// As allocate(), of a kind that other processes map without peer access, where there is one. CUDA takes 0.3 s to
-  /// switch peer access on (measured, H200), makes a context on the peer's device for it, and maps to peers whatever
-  /// is allocated from then on. Who frees such memory, or unmaps a peer's, waits for the programs that use it first:
-  /// CUDA does not.
+  /// Allocates memory of a kind that other processes map without peer access, where there is one; else as allocate().
+  /// CUDA takes 0.3 s to switch peer access on (measured, H200), makes a context on the peer's device for it, and
+  /// maps to peers whatever is allocated from then on. Before such memory is freed, or a peer's is unmapped, the
+  /// caller waits for the programs that use it: CUDA does not.
   virtual Result<Memory> allocate_for_peers(int device, std::size_t bytes) { return allocate(device, bytes); }
 
   /// Makes host memory of the caller reachable by devices and engines, until the value goes away.
@@ -57,19 +57,20 @@ class Executor {
   virtual int relax_capture() { return 0; }
   virtual void restore_capture(int) {}
 
-  /// Returns what `pointer` points at. An address range may be mapped from several allocations side by side
-  /// (PyTorch's expandable segments); the location then covers as many as `bytes` reach into. Errors:
+  /// Describes the memory that `pointer` points at. An address range may be mapped from several allocations side by
+  /// side (PyTorch's expandable segments); the location then covers as many as `bytes` reach into. Errors:
   /// invalid_argument for null, freed and foreign pointers.
   virtual Result<Location> describe(const void* pointer, std::uint64_t bytes) = 0;
   Result<Location> describe(const void* pointer) { return describe(pointer, 1); }
 
-  /// Returns which device holds the byte at `pointer`, -1: pinned host memory; none where describe() would say
-  /// anything else. Takes a fraction of describe()'s time.
+  /// Returns the device that holds the byte at `pointer`, -1 for pinned host memory, and no value where describe()
+  /// would say anything else. Takes a fraction of describe()'s time.
   virtual std::optional<int> holder(const void* pointer) = 0;
 
   /// True when `device` can read and write memory of `peer`; switches it on at first use. SENNIT_PEER=0 forbids it.
   virtual bool reaches(int device, int peer) = 0;
-  /// The same, without switching it on: memory that travels as files (memory.h) needs no more.
+  /// Returns whether reaches() would be true, without switching peer access on: memory that travels as files
+  /// (memory.h) needs no more.
   virtual bool could_reach(int device, int peer) { return reaches(device, peer); }
 
   /// Returns what another process needs to map the allocation around `pointer`, or all that `bytes` reach into.
@@ -98,7 +99,7 @@ class Executor {
   /// Bounds the waits of launches from now on; an abort also ends those that wait now.
   virtual void set_timeout(std::chrono::nanoseconds timeout) = 0;
   virtual void abort() = 0;
-  /// Returns what the first block that gave up wrote down; ok when none did.
+  /// Returns what the first block that gave up wrote down; ok when no block did.
   virtual Status fault() const = 0;
 };
 

@@ -1,4 +1,4 @@
-// Launching a block program on a lane of any executor.
+// Launches a block program on a lane of any executor.
 #pragma once
 
 #include "device/host/block.h"

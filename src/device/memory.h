@@ -1,4 +1,4 @@
-// Memory that sennit allocates or maps, and what can be said about memory that it did not.
+// Holds memory that sennit allocates or maps, and describes memory that it did not.
 #pragma once
 
 #include <array>
@@ -54,7 +54,7 @@ enum class Place {
   pageable,  ///< ordinary host memory
 };
 
-/// What a pointer points at.
+/// Describes the memory that a pointer points at.
 struct Location {
   Place place = Place::pageable;
   int device = -1;             ///< index in this process; -1 for host memory
@@ -64,8 +64,8 @@ struct Location {
   int allocations = 1;         ///< that lie side by side in base and bytes
 };
 
-/// How another process can map an allocation, or several side by side: a handle of the driver, or open files that
-/// travel beside it.
+/// Says how another process can map an allocation, or several side by side: a handle of the driver, or open files
+/// that travel beside it.
 struct Shareable {
   enum class Kind : std::uint32_t { ipc_handle, files, pool };
   struct File {

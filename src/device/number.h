@@ -1,7 +1,7 @@
-// The numbers that collectives reduce, on the host and in kernels: how each type is stored, and what it is computed
-// in. Types narrower than float32 are computed in float32 and rounded to nearest even when stored; float8 saturates
-// at its largest finite value, NaN stays NaN (as NCCL's conversions do). Conversions on the host are bit for bit
-// those of the GPU's instructions.
+// Defines the numbers that collectives reduce, on the host and in kernels: how each type is stored, and what it is
+// computed in. Types narrower than float32 are computed in float32 and rounded to nearest even when stored; float8
+// saturates at its largest finite value, NaN stays NaN (as NCCL's conversions do). Conversions on the host are bit
+// for bit those of the GPU's instructions.
 #pragma once
 
 #include <bit>
@@ -96,7 +96,7 @@ SENNIT_DEVICE std::uint8_t narrow_saturating(float value, std::uint32_t largest)
 
 }  // namespace number
 
-/// How a stored number becomes one to compute with, and back.
+/// Converts a stored number to one to compute with, and back.
 template <class Stored>
 struct Number {
   using Computed = Stored;

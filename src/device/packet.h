@@ -1,10 +1,11 @@
-// Small messages: data and tag travel together, so that the receiver needs nothing but the bytes themselves to know
-// that they have come. Half of what travels is tags; below some hundred KiB that is cheaper than any barrier.
+// Packets carry small messages: data and tag travel together, so that the receiver needs nothing but the bytes
+// themselves to know that they have come. Half of what travels is tags; below some hundred KiB that is cheaper than
+// any barrier.
 //
 // A packet is written by one 16-byte store. The two halves are each complete in themselves (four bytes of data, a
 // tag), so that it does not matter whether memory takes the store as one or as two.
 //
-// Who has read a packet clears it, so that no packet of an earlier use can ever be taken for a later one, however
+// The reader of a packet clears it, so that no packet of an earlier use can ever be taken for a later one, however
 // many uses lie between. A place must not be written again before the launch that read it is over (coll/ alternates
 // between two places): the end of a launch is what orders the clearing before all that the reader sends later.
 #pragma once
@@ -39,8 +40,8 @@ struct PacketUse {
   std::uint64_t offset = 0;
 };
 
-// What the block's primitives are told of each of several messages, by functions of their number: an array would lie
-// in a thread's memory, and small messages would wait for it.
+// Functions of a message's number tell the block's primitives about each of several messages: an array would lie in a
+// thread's memory, and small messages would wait for it.
 
 /// A plain message, to packets of its own.
 struct PacketSend {
@@ -72,7 +73,7 @@ struct PacketReduce {
   unsigned takers = 0;  ///< that get the result as packets too
 };
 
-/// Who takes the result of a reduction that has no takers.
+/// Stands for the takers of a reduction that has none: it gives null for each.
 struct NoTakers {
   SENNIT_DEVICE Packet* operator()(unsigned) const { return nullptr; }
 };

@@ -1,4 +1,4 @@
-// Cutting a message into parts that blocks, or ranks, work on.
+// Cuts a message into parts that blocks, or ranks, work on.
 #pragma once
 
 #include <cstdint>

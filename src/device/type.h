@@ -1,4 +1,4 @@
-// What is reduced, and how: element types and operators, by the field's names.
+// Names what is reduced, and how: element types and operators, by the field's names.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// CUDA's errors as Status values.
+// Turns CUDA's errors into Status values.
 #pragma once
 
 #include <cuda.h>

@@ -1,5 +1,5 @@
-// block.copy and block.copy_each in a CUDA thread block. Loads are in flight, as many as registers allow, before the
-// first store: the latency of memory, or of a link, is then paid once and not once a message.
+// Implements block.copy and block.copy_each in a CUDA thread block. Loads are in flight, as many as registers allow,
+// before the first store: the latency of memory, or of a link, is then paid once and not once a message.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace sennit::device::cuda {
 
-/// Returns whether it can be copied in packs.
+/// Returns whether the copy can move packs: both of its addresses are aligned to 16 bytes.
 __device__ inline bool is_aligned(const Copy& one) {
   return (reinterpret_cast<std::uintptr_t>(one.to) | reinterpret_cast<std::uintptr_t>(one.from)) % 16 == 0;
 }

@@ -1,4 +1,4 @@
-// Memory as cuMemCreate gives it (PyTorch's expandable segments): the kind that travels as an open file.
+// Allocates memory as cuMemCreate gives it (PyTorch's expandable segments): the kind that travels as an open file.
 #pragma once
 
 #include <cstddef>

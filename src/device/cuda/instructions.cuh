@@ -1,4 +1,4 @@
-// The few instructions that C++ has no words for.
+// Wraps the few instructions that C++ has no words for.
 #pragma once
 
 #include <cstdint>

@@ -113,7 +113,7 @@ Queue CudaLane::queue() {
   const auto on_device = [&](std::uint64_t number) { return (number << 8) + static_cast<unsigned>(device_); };
   const std::uint64_t capture = this->capture();
   if (stream_ == cudaStreamPerThread) {
-    // Of every thread it is another stream, of the same handle.
+    // The handle of this default stream is one for all threads, but the stream is another in each.
     static std::atomic<std::uint64_t> threads{0};
     thread_local const std::uint64_t thread = ++threads;
     constexpr std::uint64_t kNoHandle = std::uint64_t{1} << 63;
@@ -125,7 +125,7 @@ Queue CudaLane::queue() {
   unsigned long long id = 0;
   const auto get_id = Driver::get().stream_id;
   if (get_id != nullptr && get_id(stream_, &id) == CUDA_SUCCESS) return {0, stream, id + 1};
-  // What cannot be told apart is taken for different streams: a wait too many loses no order.
+  // Streams that cannot be told apart are taken for different ones: a wait too many loses no order.
   static std::atomic<std::uint64_t> unknown{0};
   return {0, stream, (std::uint64_t{1} << 63) + ++unknown};
 }

@@ -1,4 +1,4 @@
-// The trace executor: virtual ranks in one process, whose lanes and blocks write down what they would do. Nothing
+// The trace executor has virtual ranks in one process, whose lanes and blocks write down what they would do. Nothing
 // waits and no byte moves, so that any machine can be asked what a protocol does on any other.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Where the virtual ranks of one job write down what they do: one Recording, and which addresses mean what in it.
+// Takes down what the virtual ranks of one job do: one Recording, and which addresses mean what in it.
 #pragma once
 
 #include <map>
@@ -42,7 +42,7 @@ class Recorder {
   void add_fill(std::uint32_t lane, const void* address, std::uint64_t bytes);
   void add_read(std::uint32_t lane, const void* address, std::uint64_t bytes);
 
-  /// Returns where an address lies.
+  /// Returns the region that an address lies in, and its offset there.
   End place(const void* address) const { return end_at(address, false); }
   const Recording& recording() const { return recording_; }
 

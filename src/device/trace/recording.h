@@ -1,5 +1,5 @@
-// What programs do, step by step: what the trace executor writes down, and what sim/ checks and replays. Plain
-// values; bytes themselves are not part of it.
+// Describes what programs do, step by step: the trace executor writes it down, sim/ checks and replays it. All are
+// plain values; bytes themselves are not part of them.
 #pragma once
 
 #include <cstdint>
@@ -60,7 +60,7 @@ struct Step {
   bool operator==(const Step&) const = default;
 };
 
-/// What one party does, in order: a lane, or a block of a launch.
+/// Lists what one party does, in order: a lane, or a block of a launch.
 struct Strand {
   int rank = 0;
   std::uint32_t lane = 0;  ///< index of the strand of the lane; of a lane its own
