@@ -1,4 +1,4 @@
-// From raw readings to the machine document: pure functions, so that machines nobody here has are tested too.
+// Makes the machine document from raw readings, in pure functions, so that tests cover machines that nobody here has.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace sennit::machine {
 
-/// What only CUDA knows of a GPU; this room does not use CUDA, so the caller passes it.
+/// Holds what only CUDA knows of a GPU. This room does not use CUDA, so the caller passes it.
 struct GpuExtra {
   std::string pci;  ///< any spelling; matched as an address
   int sm_count = 0;

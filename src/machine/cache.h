@@ -1,4 +1,4 @@
-// Measured machines, kept per user: one file a fingerprint, so that a new driver or GPU is measured anew.
+// Keeps measured machines for each user, one file a fingerprint, so that a new driver or GPU is measured anew.
 #pragma once
 
 #include <filesystem>
@@ -15,7 +15,7 @@ Result<std::filesystem::path> cache_folder();
 /// The file of a fingerprint, whether it exists or not. Errors: invalid_argument when it is not a fingerprint.
 Result<std::filesystem::path> cache_file(const std::string& fingerprint);
 
-/// Returns whether anything can be kept: makes the folder, and writes there. For those who measure, before they do.
+/// Checks that something can be kept: makes the folder, and writes there. To be called before anything is measured.
 /// Errors: permission_denied, with the reason.
 Status check_cache();
 

@@ -1,4 +1,4 @@
-// The machine files that ship with sennit.
+// Finds the machine files that ship with sennit.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// This machine, as the driver and the kernel describe it now.
+// Discovers this machine, as the driver and the kernel describe it now.
 #pragma once
 
 #include <string>

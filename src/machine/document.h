@@ -1,5 +1,5 @@
-// The machine as a JSON document (schemas/machine.schema.json): writing it, and reading it so strictly that
-// whatever was read can be planned from without further checks.
+// Writes the machine as a JSON document (schemas/machine.schema.json), and reads it so strictly that whatever was
+// read can be planned from without further checks.
 #pragma once
 
 #include <string>

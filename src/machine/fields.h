@@ -1,5 +1,5 @@
-// Reading the members of one JSON object strictly: types checked, unknown members refused, the first error kept
-// with the path of its field. Private to this room.
+// Reads the members of one JSON object strictly: types are checked, unknown members refused, and the first error is
+// kept with the path of its field. Private to this room.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The machine that decisions are made from, found the same way wherever one is needed.
+// Finds the machine that decisions are made from, in one way for all who need it.
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,5 @@
-// The hardware as a graph of devices and links, each figure with its source: the document that every
-// decision of sennit is computed from. Plain values; reading, discovery and measurement live beside it.
+// Describes the hardware as a graph of devices and links, each figure with its source: every decision of sennit is
+// computed from this document. All are plain values; reading, discovery and measurement live beside it.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace sennit::machine {
 /// Version of the document. Readers accept exactly this one; see schemas/machine.schema.json.
 inline constexpr int kVersion = 1;
 
-/// Where a figure comes from, from most to least trusted.
+/// Says where a figure comes from, from most to least trusted.
 enum class Source { measured, specification, assumed };
 
 /// One number and why it should be believed.
@@ -66,9 +66,9 @@ struct Link {
 };
 
 enum class Method { engine, sm };
-/// What else moves while a copy of a curve is timed, its bytes being those from → to:
-/// one_way nothing; both_ways as much from `to` to `from`; all_at_once, between GPUs: as much from every GPU to every
-/// other; with a host end: as much between that host and every GPU, in the same direction.
+/// Says what else moves while a copy of a curve from → to is timed. one_way: nothing. both_ways: as much from `to` to
+/// `from`. all_at_once, between GPUs: as much from every GPU to every other; with a host end: as much between that
+/// host and every GPU, in the direction of the timed copy.
 enum class Traffic { one_way, both_ways, all_at_once };
 
 std::string_view name(Method method);
@@ -88,7 +88,7 @@ struct Curve {
   std::vector<Point> points;  ///< ascending bytes
 };
 
-/// How a kind of staged path behaves between two memories when driven alone: t(n) = startup + n / rate.
+/// Describes the time of a kind of staged path between two memories when driven alone: t(n) = startup + n / rate.
 /// `stage` names the device whose memory the bytes pass through. Fitted from at least two sizes.
 struct StagedPath {
   std::string from, to, stage;

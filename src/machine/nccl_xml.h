@@ -1,5 +1,5 @@
-// NCCL's topology XML, version 1 (what NCCL_TOPO_DUMP_FILE writes and NCCL_TOPO_FILE reads): any NCCL user's dump
-// becomes a machine, and a machine becomes a topology for NCCL.
+// Reads and writes NCCL's topology XML, version 1 (what NCCL_TOPO_DUMP_FILE writes and NCCL_TOPO_FILE reads): any
+// NCCL user's dump becomes a machine, and a machine becomes a topology for NCCL.
 #pragma once
 
 #include <filesystem>
@@ -18,7 +18,7 @@ namespace sennit::machine {
 /// or several hosts in one dump).
 Result<Machine> from_nccl_xml(std::string_view xml, std::string_view origin);
 
-/// The same from a file; errors also not_found, invalid_argument (larger than 16 MiB).
+/// Reads that from a file; errors also not_found, invalid_argument (larger than 16 MiB).
 Result<Machine> load_nccl_xml(const std::filesystem::path& file);
 
 /// The topology as NCCL reads it. Kept: PCIe tree, NVLinks with their counts, NICs with their rates, NUMA nodes.

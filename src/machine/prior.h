@@ -1,5 +1,5 @@
-// What links deliver before anyone has measured them: rates of specifications, times what copies were seen to get.
-// Every figure carries a note that says which; PCIe has pci.h.
+// Says what links deliver before anyone has measured them: rates of specifications, times the part of them that
+// copies were seen to get. Every figure carries a note that says which; PCIe has pci.h.
 #pragma once
 
 #include <string_view>
