@@ -60,8 +60,9 @@ class Agent {
   bool failed() const { return failed_.load(std::memory_order_acquire); }
   /// The first failure, ok while there is none.
   Status failure() const;
-  /// The same of what is said to, or waited for from, `peers` alone: the death of one of them, or of a leader by whom
-  /// words to them go; or a failure that is nobody's death. Ok where others have died.
+  /// Returns the first failure that matters to somebody who talks to, or waits for, `peers` alone: the death of one
+  /// of them, or of a leader by whom messages to them go; or a failure that is no rank's death. Ok where only others
+  /// have died.
   Status failure(std::span<const int> peers) const;
   /// Has `peer` said goodbye?
   bool has_left(int peer) const;
@@ -77,8 +78,8 @@ class Agent {
   /// in order. One may be lost: where its reader has no on_word() yet, or somebody on its way leaves. Of more than
   /// kLargestWord bytes none is sent, and the group fails: its reader would take this rank for dead.
   void tell(int peer, Bytes what);
-  /// What becomes of words for this rank, from now on: called from the agent's thread, which must not be kept
-  /// waiting.
+  /// Sets what is called with control messages for this rank, from now on. The agent's thread calls it, and must not
+  /// be kept waiting.
   void on_word(std::function<void(int from, const Bytes& what)> call);
 
  private:
@@ -100,7 +101,8 @@ class Agent {
   Agent(int rank, const std::vector<Member>& members, const std::vector<int>& leaders)
       : rank_(rank), members_(members), leaders_(leaders) {}
   void react(std::uint32_t number, std::uint32_t events);
-  /// What was to be heard or said is lost: nobody can rely on this rank, and others are to hear of it.
+  /// Fails because memory ran out: what was to be received or sent is lost, no peer can rely on this rank any more,
+  /// and the others are to hear of it.
   void run_out_of_memory();
   void hear(Link& link);
   void handle(Link& link, Frame frame);

@@ -1,4 +1,4 @@
-// Every rank of a job meets every other.
+// Connects every rank of a job with every other.
 #pragma once
 
 #include "base/unique_fd.h"
@@ -16,8 +16,7 @@ namespace sennit::comm {
 /// `listener`: of rank 0, where it listens at place.rendezvous already.
 Result<std::unique_ptr<Exchange>> meet_over_tcp(const JobPlace& place, UniqueFd listener = {});
 
-/// Where the rank 0 of ranks of one host, who know each other by other means, waits for the others: they are to be
-/// told.
+/// Holds where rank 0 waits for the other ranks of its host, who know each other by other means and are to be told.
 struct Rendezvous {
   UniqueFd listener;
   std::string address, secret;  ///< for JobPlace

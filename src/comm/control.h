@@ -1,4 +1,4 @@
-// Memory that all ranks of a node share for coordination: signals' slots, and what each rank did last.
+// Lays out the memory that all ranks of a node share for coordination: signals' slots, and what each rank did last.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace sennit::comm {
 
-/// What a rank is doing, for the error message of whoever waits for it.
+/// Describes what a rank is doing, for the error message of a peer that waits for it.
 struct Operation {
   std::string name;  ///< first 39 bytes are kept
   std::uint64_t sequence = 0;
@@ -47,7 +47,7 @@ class ControlSegment {
 
   /// Records what member is doing. Wait-free; of calls at the same time from several threads of one rank, one wins.
   void note(int member, std::string_view name, std::uint64_t sequence, int peer, std::uint64_t bytes) const;
-  /// Returns what member did last; empty name when it did nothing yet, or was killed while noting it.
+  /// Returns what a member did last; its name is empty when it did nothing yet, or was killed while noting it.
   Operation last(int member) const;
 
  private:

@@ -1,4 +1,4 @@
-// How long anything may take: every wait between ranks ends at a Deadline.
+// Bounds every wait between ranks: each ends at a Deadline.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ class Deadline {
   Deadline at_most(Clock::duration limit) const {
     return Deadline(std::min(end_, Clock::now() + limit), std::min(limit_, limit));
   }
-  /// Returns what was allowed from the start, for error messages.
+  /// Returns the time that was allowed from the start, for error messages.
   double seconds() const { return std::chrono::duration<double>(limit_).count(); }
 
  private:

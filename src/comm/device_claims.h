@@ -1,5 +1,6 @@
-// Which processes of this machine work with a GPU. Kernels of two processes on one GPU take turns of milliseconds, so
-// a kernel that waits for a peer on the same GPU, or for one whose GPU another job uses, waits for many of them.
+// Tells which processes of this machine work with a GPU. Kernels of two processes on one GPU take turns of
+// milliseconds, so a kernel that waits for a peer on the same GPU, or for one whose GPU another job uses, waits for
+// many of them.
 #pragma once
 
 #include <sys/types.h>

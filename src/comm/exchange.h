@@ -1,4 +1,4 @@
-// The one thing ranks need before they can do anything else: every rank tells every other something.
+// Declares the one thing ranks need before they can do anything else: every rank tells every other something.
 #pragma once
 
 #include <memory>
@@ -12,9 +12,9 @@
 
 namespace sennit::comm {
 
-/// How the ranks of a job reach each other while they set up. The caller's own (a function given through the
-/// C API, over MPI or NCCL) or ours over TCP. Collective: every rank makes the same calls in the same order,
-/// one at a time.
+/// An Exchange connects the ranks of a job while they set up. It is the caller's own (a function given through the C
+/// API, over MPI or NCCL) or ours over TCP. Collective: every rank makes the same calls in the same order, one at a
+/// time.
 class Exchange {
  public:
   virtual ~Exchange() = default;

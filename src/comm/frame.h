@@ -1,4 +1,4 @@
-// One message on a connection between ranks: a fixed header, a body of known length, and at most one open file.
+// Carries one message on a connection between ranks: a fixed header, a body of known length, at most one open file.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace sennit::comm {
 
-/// What a frame says. Numbers are the wire format; kWireVersion changes with any of them.
+/// Names what a frame says. Numbers are the wire format; kWireVersion changes with any of them.
 enum class Kind : std::uint16_t {
   // Handshake (handshake.h).
   challenge = 1,
@@ -70,7 +70,7 @@ class FrameReader {
   Frame frame_;
 };
 
-/// What is still to be sent of one frame.
+/// Holds what is still to be sent of one frame.
 class FrameWriter {
  public:
   explicit FrameWriter(Frame frame);
@@ -87,7 +87,7 @@ class FrameWriter {
 Status send_frame(int fd, Frame frame, Deadline deadline);
 /// Waits for a whole frame. Errors: as FrameReader::next; timed_out.
 Result<Frame> receive_frame(int fd, FrameReader& reader, Deadline deadline);
-/// As above, and corrupt when it is not of the kind expected.
+/// Waits for a whole frame. Errors: also corrupt, when it is not of the kind expected.
 Result<Frame> receive_frame(int fd, Kind kind, Deadline deadline);
 
 }  // namespace sennit::comm

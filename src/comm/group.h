@@ -1,4 +1,4 @@
-// The host side of a communicator: who its ranks are, which of them share a node, whether all still live.
+// Holds the host side of a communicator: who its ranks are, which of them share a node, whether all still live.
 #pragma once
 
 #include <functional>
@@ -60,14 +60,15 @@ class Group {
 
   /// Records what this rank is doing, for the error message of a peer that waits for it in vain.
   void note(std::string_view operation, std::uint64_t sequence, int peer, std::uint64_t bytes) const;
-  /// Returns what a rank noted last; empty name when nothing is known of it (another node, or nothing noted yet).
+  /// Returns what a rank noted last; its name is empty when nothing is known of it (another node, or nothing noted
+  /// yet).
   Operation last_operation(int rank) const;
 
   /// ok; or peer_lost, naming the rank that died; or aborted, naming who aborted and why. The first failure
   /// stays. One atomic load while all is well.
   Status check() const { return agent_->failure(); }
-  /// The same of what is waited for from `ranks` alone, ok where only others have died. Ranks of other nodes are lost
-  /// with a leader by whom words to them go. Negative ones count for nothing.
+  /// Returns ok also where only ranks other than `ranks` have died, for a caller that waits for `ranks` alone. Ranks
+  /// of other nodes are lost with a leader by whom messages to them go. Negative ranks are ignored.
   Status check(std::span<const int> ranks) const { return agent_->failure(ranks); }
   bool failed() const { return agent_->failed(); }
   /// Has this rank, of this node, left in order? (It may be waited for no longer.)
@@ -93,7 +94,7 @@ class Group {
   void tell(int peer, Bytes what) { agent_->tell(peer, std::move(what)); }
   void on_word(std::function<void(int from, const Bytes& what)> call) { agent_->on_word(std::move(call)); }
 
-  /// As given to create(), else SENNIT_TIMEOUT then.
+  /// Returns the limit that create() was given, or SENNIT_TIMEOUT's value at that time.
   Clock::duration limit() const { return limit_; }
 
  private:

@@ -1,5 +1,5 @@
-// How a group comes to be, in numbered steps; see docs/develop/comm.md. A rank that fails in one step still takes
-// part in the next agreement, and tells there: so all ranks fail together.
+// Creates a group, in numbered steps; see docs/develop/comm.md. A rank that fails in one step still takes part in the
+// next agreement, and reports there: so all ranks fail together.
 #include <fcntl.h>
 
 #include <algorithm>

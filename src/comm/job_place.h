@@ -1,4 +1,4 @@
-// Which rank of which job this process is, as its launcher says in the environment.
+// Finds out which rank of which job this process is, from what its launcher put into the environment.
 #pragma once
 
 #include <map>

@@ -140,7 +140,7 @@ class Job {
       child.running = false;
       const int code = got < 0 ? 127 : WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
       ended_.statuses[rank] = code;
-      // What the rank itself had started goes with it, and with it the last holders of its pipes.
+      // The processes that the rank itself started end with it, and with them the last holders of its pipes.
       if (stopping_ || code != 0) ::kill(-child.pid, SIGKILL);
       if (code == 0 || ended_.status != 0) continue;
       ended_.status = code;

@@ -26,7 +26,7 @@ struct Launch {
   bool stop_on_failure = true;
 };
 
-/// How the job ended, as a shell counts: 0, a rank's exit code, or 128 + the signal that ended it.
+/// Says how the job ended, as a shell counts: 0, a rank's exit code, or 128 + the signal that ended it.
 struct Ended {
   int status = 0;             ///< of the first rank that failed (in time); 128 + n when signal n stopped the job
   int rank = -1;              ///< that rank; -1 when none failed or the job was stopped

@@ -153,7 +153,7 @@ Result<std::optional<std::string>> read_rendezvous(const std::string& folder, co
   UniqueFd file(::openat(at, name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
   if (!file) return none;
   if (::flock(file.get(), LOCK_SH | LOCK_NB) == 0) {
-    // Nobody holds it: left behind. Our own shared lock must go first, or nobody could tell.
+    // No process holds the file: it was left behind. Our own shared lock must go first, or no process could tell.
     file.reset();
     if (lock_folder(at)) {
       if (clear_name(at, name)) ::rmdir(folder.c_str());

@@ -1,5 +1,5 @@
-// Where ranks of one host find each other when their launcher gives no address: a small file in the user's
-// runtime folder that holds rank 0's address and the job's secret, and lives only until all have met.
+// Lets ranks of one host find each other when their launcher gives no address: a small file in the user's runtime
+// folder holds rank 0's address and the job's secret, and lives only until all have met.
 #pragma once
 
 #include <optional>

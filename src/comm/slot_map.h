@@ -1,5 +1,5 @@
-// The map of the control segment: which words each rank has there, and who uses them. A user takes its words by name
-// from RankSlots; there are no slot numbers that could collide.
+// Maps the control segment: it says which words each rank has there, and who uses them. A user takes its words by
+// name from RankSlots; there are no slot numbers that could collide.
 #pragma once
 
 #include <array>

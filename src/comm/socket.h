@@ -1,4 +1,4 @@
-// Sockets the way comm/ uses them: closed on exec, never blocking, never raising SIGPIPE.
+// Opens sockets the way comm/ uses them: closed on exec, never blocking, never raising SIGPIPE.
 #pragma once
 
 #include <sys/types.h>

@@ -1,4 +1,4 @@
-// The exchange over connections that exist: a star through rank 0.
+// Implements the exchange over connections that exist: a star through rank 0.
 #pragma once
 
 #include "comm/exchange.h"

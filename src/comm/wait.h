@@ -1,4 +1,4 @@
-// The only way to wait on the host: bounded, and awake to deaths and aborts.
+// Waits on the host, bounded, and awake to deaths and aborts: there is no other way to wait.
 #pragma once
 
 #include <sched.h>
@@ -12,7 +12,7 @@
 
 namespace sennit::comm {
 
-/// What is being waited for, in the words of the error message.
+/// Says what is being waited for, in the words of the error message.
 struct Waiting {
   std::string operation;       ///< "put", "allreduce two_shot", …
   std::uint64_t sequence = 0;  ///< of the operation, counted by whoever started it
