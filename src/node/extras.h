@@ -1,4 +1,4 @@
-// What the executor knows of its GPUs beyond the management library.
+// Collects what the executor knows of its GPUs beyond the management library.
 #pragma once
 
 #include <vector>

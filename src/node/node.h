@@ -1,5 +1,6 @@
-// A rank among those of its communicator: the group that it is in, the device it uses, and the machine that all of
-// them plan from. What moves bytes stands above: collectives (coll/), and puts and gets (path/one_sided.h).
+// A node::Node is a rank among those of its communicator: it holds the rank's group, the device it uses, and the
+// machine that all ranks plan from. What moves bytes stands above: collectives (coll/), and puts and gets
+// (path/one_sided.h).
 #pragma once
 
 #include <memory>
