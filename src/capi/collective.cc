@@ -1,4 +1,4 @@
-// The collectives: from C to coll::Collectives.
+// Passes collectives from C to coll::Collectives.
 #include <cstring>
 #include <string_view>
 

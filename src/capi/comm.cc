@@ -1,4 +1,4 @@
-// sennit_comm_*: from C to capi::Communicator.
+// Passes sennit_comm_* from C to capi::Communicator.
 #include <algorithm>
 #include <cmath>
 #include <cstring>

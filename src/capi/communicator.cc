@@ -18,7 +18,7 @@ namespace {
 /// cudaStreamPerThread, which builds without CUDA know as well.
 const void* const kStreamPerThread = reinterpret_cast<const void*>(std::uintptr_t{2});
 
-/// Returns what ranks tell each other of their options.
+/// Returns what ranks tell each other at set-up: their build and their options.
 comm::Bytes card_of(bool messages, unsigned most_blocks) {
   const unsigned any = messages ? coll::kMostBlocks / 2 : coll::kMostBlocks;
   return comm::Writer()
@@ -28,7 +28,7 @@ comm::Bytes card_of(bool messages, unsigned most_blocks) {
       .take();
 }
 
-/// Returns how many blocks a plan may have. Errors: mismatch.
+/// Returns how many blocks a plan may have on every rank. Errors: mismatch.
 Result<unsigned> compare_cards(const std::vector<comm::Bytes>& cards) {
   std::uint64_t least = coll::kMostBlocks;
   std::vector<bool> theirs;

@@ -1,5 +1,5 @@
-// What a communicator handle stands for: a node, and what C programs need around it: lanes by stream, memory by
-// address, collective calls that notice when ranks call different ones.
+// Holds what stands behind a communicator's handle: a node, and what C programs need around it: lanes by stream,
+// memory by address, collective calls that notice when ranks call different ones.
 #pragma once
 
 #include <atomic>

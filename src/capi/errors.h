@@ -1,4 +1,4 @@
-// The edge between C and C++: what every function of the C API does with errors.
+// Turns C++ errors into the C API's: every function of the C API goes through here.
 #pragma once
 
 #include <exception>

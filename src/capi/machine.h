@@ -1,4 +1,4 @@
-// The machines that C programs hold.
+// Holds the machines that C programs hold handles of.
 #pragma once
 
 #include "capi/handles.h"
