@@ -1,4 +1,4 @@
-// Which algorithms there are for each operation, what each can do, and how each is started.
+// Lists the algorithms of each operation, says what each can do, and starts them.
 #pragma once
 
 #include <optional>
@@ -20,7 +20,8 @@ struct Call {
   Operation operation = Operation::allreduce;
   const std::byte* input = nullptr;
   std::byte* output = nullptr;
-  /// Of the message; where messages of several ranks lie side by side, of each. All-to-all-v: 0, `messages` says it.
+  /// Counts the message; where messages of several ranks lie side by side, one of them. All-to-all-v: 0, `messages`
+  /// has its lengths.
   std::uint64_t bytes = 0;
   int root = kEveryRank;                             ///< of operations that have one
   device::Reduction reduction;                       ///< of operations that reduce

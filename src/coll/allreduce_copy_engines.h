@@ -38,7 +38,7 @@ namespace sennit::coll {
 /// Words of Team::news.
 enum News : unsigned { kScattered = 0, kGathered = 1 };
 
-/// In memory of its rank; zeroed when made.
+/// The tickets lie in memory of their rank; they are zeroed when made.
 struct Tickets {
   /// Most chunks of a call: a limit of the memory.
   static constexpr unsigned kMost = 1024;
@@ -46,7 +46,7 @@ struct Tickets {
   device::Word ticket[kMost] = {};
 };
 
-/// Where the arrivals lie in the slots, and how messages are cut: the same on every rank.
+/// Says where the arrivals lie in the slots, and how messages are cut: equal on every rank.
 struct EngineShape {
   static constexpr unsigned kDepth = 3;
   std::uint64_t room = 0;  ///< for one chunk of one peer
@@ -103,7 +103,7 @@ struct EngineStart {
   }
 };
 
-/// What the kernels of one chunk are told.
+/// Holds what the kernels of one chunk need to know.
 struct EngineStep {
   ReduceCall call;
   Team team;
@@ -187,14 +187,15 @@ struct EngineEnd {
   }
 };
 
-/// What this rank copies to another, or to itself, in their window.
+/// Describes what this rank copies to another, or to itself, in their window.
 struct WindowMessage {
   const std::byte* from = nullptr;
   std::byte* to = nullptr;
   std::uint64_t bytes = 0;
 };
 
-/// What the host keeps for it: lanes for the copies, and the points they wait for. One call at a time is enqueued.
+/// Keeps the host's part of such calls: lanes for the copies, and the events they wait for. One call at a time is
+/// enqueued.
 class CopyEngines {
  public:
   /// Errors: those of the executor.

@@ -19,12 +19,12 @@ constexpr bool overlap(const std::byte* a, std::uint64_t a_bytes, const std::byt
   return a < b + b_bytes && b < a + a_bytes;
 }
 
-/// What a rank reads and writes.
+/// Says what a rank reads and writes.
 struct Buffers {
   std::uint64_t input_bytes = 0, output_bytes = 0;  ///< 0: none
   std::uint64_t input_own = 0, output_own = 0;      ///< where this rank's own message is in them
 
-  /// Where every rank gives or gets a message of `bytes`.
+  /// Describes an operation where every rank gives or gets a message of `bytes`.
   Buffers(Operation operation, std::uint64_t bytes, bool is_root, int rank, int size) {
     const auto ranks = static_cast<unsigned>(size);
     if (gives(operation, is_root)) input_bytes = bytes * (scatters(operation) ? ranks : 1);
@@ -128,7 +128,7 @@ Result<Collectives::TakenTurn> Collectives::take_turn(device::Lane& lane) {
   auto turn = turn_of(capture, lane.device());
   if (!turn) return turn.status();
   if (capture != 0 && !(*turn)->queue) {
-    // What was enqueued outside of the capture cannot be waited for inside, but by each replay.
+    // A capture cannot wait inside for what was enqueued outside of it; each replay can.
     const device::SetUp set_up(&node_.executor());
     auto at_once = turn_of(0, lane.device());
     if (!at_once) return at_once.status();
@@ -137,7 +137,7 @@ Result<Collectives::TakenTurn> Collectives::take_turn(device::Lane& lane) {
     if (auto status = lane.wait_in_replays(*(*at_once)->end); !status) return status;
   } else if (is_behind(queue, **turn)) {
     if (auto status = lane.wait(*(*turn)->end); !status) return status;
-    // That was for the replays of all that are gone by now.
+    // The wait was for the replays of graphs that are all gone by now.
     if (capture == 0 && !has_graphs()) has_captured_ = false;
   }
   return TakenTurn{*turn, queue};
@@ -220,7 +220,7 @@ Status Collectives::check_buffers(const Request& request, std::uint64_t bytes) c
   const bool reads = buffers.input_bytes != 0, writes = buffers.output_bytes != 0;
   const bool in_place = reads && writes && input != nullptr && output != nullptr &&
                         input + buffers.input_own == output + buffers.output_own;
-  // In place, the larger one holds the other.
+  // The larger buffer holds the other, where the call works in place.
   const auto access = in_place ? device::Access::write : device::Access::read;
   if (reads && !(in_place && buffers.input_bytes <= buffers.output_bytes))
     if (auto status = check_buffer(input, buffers.input_bytes, access, "input"); !status) return status;
@@ -293,7 +293,7 @@ Status Collectives::call(const Request& request, device::Lane& lane, const Plan*
             request.reduction,
             {}};
   call.reduction.ranks = static_cast<std::uint32_t>(node_.size());
-  // What one rank has nothing to do in, others may.
+  // Other ranks may have work in these operations where this one has none.
   const bool always = call.operation == Operation::barrier || call.operation == Operation::all_to_all_v;
   if (call.operation == Operation::all_to_all_v) {
     auto messages = messages_of(request);
@@ -391,7 +391,8 @@ Status Collectives::explain(Status status) {
 }
 
 Result<bool> Collectives::idle() {
-  // Who enqueues may wait for room in its stream, with the mutex: what is in the way is not over.
+  // A thread that enqueues may wait for room in its stream while it holds the mutex: the calls before are not over
+  // then.
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) return false;
   const auto latest = turns_.find(0);

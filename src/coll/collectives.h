@@ -1,4 +1,5 @@
-// The collectives of a communicator: checks a call, sees to its order among the streams, and starts the chosen plan.
+// Collectives makes the collective calls of a communicator: it checks a call, sees to its order among the streams,
+// and starts the chosen plan.
 #pragma once
 
 #include <algorithm>
@@ -67,24 +68,24 @@ class Collectives {
   /// Collective. What the first call would do before it waits for nobody. Errors: those of Scratch::create.
   Status meet();
 
-  /// Returns what call() would take. After the first call.
+  /// Returns the plan that call() would take. After the first call.
   Plan plan(const CallKey& which);
 
-  /// Returns whether such a call would go straight between the ranks' buffers, if that is faster: see Windows::reach.
+  /// Returns whether the call can go straight between the ranks' buffers, where that is faster: see Windows::reach.
   bool reaches(const Call& call);
 
   /// Collective. From now on calls whose buffers lie in `window`, at the same offsets on every rank, may use those of
   /// all ranks straight. Errors: those of Windows::look_at.
   Status use(const std::shared_ptr<path::Window>& window);
-  /// Returns whether use() found it to be of use; the same on every rank.
+  /// Returns whether use() accepted the window; equal on every rank.
   bool uses(const path::Window& window);
   /// Before the window is closed.
   void forget(const path::Window& window);
   /// All of them, on every rank.
   void forget_windows();
 
-  /// Returns what a wait that passed its limit meant for the collectives: names the ranks that have not made the
-  /// latest call, and ends the communicator, so that all ranks learn the same. Other results pass unchanged.
+  /// Explains a wait that passed its limit: names the ranks that have not made the latest call, and ends the
+  /// communicator, so that all ranks learn of it. Returns other results unchanged.
   Status explain(Status status);
 
   /// Lets `lane` wait for the calls so far, where the latest was on another stream; of those that a capture recorded,
@@ -92,7 +93,7 @@ class Collectives {
   /// gone.
   Status follow(device::Lane& lane);
 
-  /// Returns how many calls this rank has made that others are to make, too, at once: all but captured ones. From any
+  /// Returns how many calls this rank has made that the other ranks must make too, without captured ones. From any
   /// thread.
   std::uint64_t calls() const { return noted_.load(std::memory_order_relaxed).sequence; }
 
@@ -122,7 +123,7 @@ class Collectives {
   struct Turn;
   /// With its event.
   Result<Turn*> turn_of(std::uint64_t capture, int device);
-  /// Returns whether the call before may have been elsewhere than in `lane`, which then has to wait for it.
+  /// Returns whether the call before may have been in another lane than `lane`, which then has to wait for it.
   bool is_behind(const device::Queue& queue, const Turn& turn) const;
   /// Lets `lane` wait for the call before, where that was on another stream or may be part of a graph. What is to be
   /// handed to end_turn().

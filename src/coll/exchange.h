@@ -1,5 +1,5 @@
-// Moving messages between ranks, every pair its own: what allgather, broadcast, gather, scatter, all-to-all and
-// all-to-all-v have in common. Only who sends what to whom differs, and that is said here.
+// Describes messages between ranks, every pair its own: allgather, broadcast, gather, scatter, all-to-all and
+// all-to-all-v have this in common. Only who sends what to whom differs, and that is said here.
 #pragma once
 
 #include "coll/operation.h"

@@ -1,4 +1,4 @@
-// What ranks have to have in common to use each other's memory, beside sennit's version.
+// Names what ranks must have in common to use each other's memory, beside sennit's version.
 #pragma once
 
 #include <string>

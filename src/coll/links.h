@@ -87,7 +87,7 @@ class Links {
   SENNIT_DEVICE std::byte* outgoing(int rank) const { return slot(rank, team_.rank, counts_.sent[rank]); }
   SENNIT_DEVICE const std::byte* incoming(int rank) const { return slot(team_.rank, rank, counts_.taken[rank]); }
 
-  /// Returns what `rank` gives to a reduction: `own` of this rank, of others the chunk that has come.
+  /// Returns what `rank` gives to a reduction: this rank's `own`, or another's chunk that has come.
   SENNIT_DEVICE const std::byte* given_by(int rank, const std::byte* own) const {
     return rank == team_.rank ? own : incoming(rank);
   }
@@ -136,7 +136,7 @@ class Links {
     return true;
   }
 
-  /// Returns where chunk number `count` lies on its way.
+  /// Returns the slot that chunk number `count` passes through.
   SENNIT_DEVICE std::byte* slot(int to, int from, device::Word count) const {
     const bool pull = way_in(use_) == Way::pull;
     return team_.slot(layout(), pull ? from : to, pull ? to : from, block_.index(), count);

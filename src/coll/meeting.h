@@ -45,10 +45,10 @@ class Meetings {
   SENNIT_DEVICE bool own_the_slots(device::Word use, device::Word wait_id) {
     return own(use, wait_id, block_.index() + 1);
   }
-  /// The same for programs whose blocks share all slots, also those of blocks that the launch has not: the next
-  /// launch that has them finds the use changed, and meets before it writes where a block of this one may still read.
-  /// A launch of fewer blocks that came since has laid out only its own blocks' slots, and these find it out; the
-  /// share of any other block begins behind them (Shape::share()).
+  /// Waits likewise, for programs whose blocks share all slots, also those of blocks that the launch has not: the
+  /// next launch that has them finds the use changed, and meets before it writes where a block of this one may still
+  /// read. A launch of fewer blocks that came since has laid out only its own blocks' slots, and these find it out;
+  /// the share of any other block begins behind them (Shape::share()).
   SENNIT_DEVICE bool own_all_slots(device::Word use, device::Word wait_id) {
     return own(use, wait_id, team_.shape.blocks);
   }

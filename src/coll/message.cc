@@ -18,7 +18,7 @@ namespace {
 constexpr unsigned kLines = FewMessages::kLines;
 using Lines = std::array<std::vector<Message>, kLines>;
 
-/// As Messages numbers them.
+/// Returns a message's line, as Messages numbers them.
 std::size_t line_of(const Message& message, const Team& team) {
   const int step = (message.peer - team.rank + team.size) % team.size;
   return 2 * static_cast<std::size_t>(step) + (message.sends ? 0 : 1);

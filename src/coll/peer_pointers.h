@@ -1,4 +1,4 @@
-// Where the buffers of a call are on every rank, as this one reaches them.
+// Says where the buffers of a call are on every rank, as this one reaches them.
 #pragma once
 
 #include <cstddef>

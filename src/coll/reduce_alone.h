@@ -1,4 +1,4 @@
-// A rank alone: its input is the result, but for what the operator does to each input.
+// Reduces where a rank is alone: its input is the result, but for what the operator does to each input.
 #pragma once
 
 #include "coll/reduce_call.h"

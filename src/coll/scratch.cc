@@ -106,7 +106,7 @@ Result<std::unique_ptr<Scratch>> Scratch::create(node::Node& node, std::uint64_t
   team.counts = reinterpret_cast<BlockCounts*>(scratch->counts_.data());
 
   status = scratch->create_on_device(scratch->bytes_, &device::Executor::allocate_for_peers);
-  // Where files of GPU memory cannot be passed on, the driver's own handles may be.
+  // The driver's own handles may be passed on where files of GPU memory cannot.
   if (status.code() == Code::unsupported)
     status = scratch->create_on_device(scratch->bytes_, &device::Executor::allocate);
   if (status.code() == Code::unsupported) {
@@ -179,8 +179,8 @@ Status Scratch::create_in_host_memory(std::uint64_t bytes) {
 }
 
 Scratch::~Scratch() {
-  // Where a rank gave up, programs may not be over. CUDA frees these once they are, as it does with all memory of
-  // cudaMalloc; what is of cuMemCreate it would unmap at once.
+  // Programs may still run where a rank gave up. CUDA frees the counts once these programs are over, as it does with
+  // all memory of cudaMalloc; memory of cuMemCreate it would unmap at once.
   counts_ = {};
 }
 

@@ -1,4 +1,4 @@
-// Scratch memory of a node's ranks, mapped by all of them: what a Team points to.
+// Allocates scratch memory of a node's ranks, mapped by all of them: what a Team points to.
 #pragma once
 
 #include <memory>
@@ -26,7 +26,7 @@ class Scratch {
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
 
-  /// As a program on this rank's device sees it.
+  /// Returns the team as a program on this rank's device sees it.
   const Team& team() const { return team_; }
   /// True where it lies in host memory.
   bool in_host_memory() const { return !files_.empty(); }

@@ -1,10 +1,11 @@
-// The ranks of a node as block programs see them: where each one's scratch memory is, and how it is laid out.
+// Describes the ranks of a node as block programs see them: where each one's scratch memory is, and how it is laid
+// out.
 //
 // Scratch of a rank, zeroed when made, written by its peers and read by itself (slots also the other way round):
 //   words     for every block, per peer: how many chunks the peer has sent (produced), how many of ours it has taken
 //             (consumed), how often it has met us (met). One cache line a block: the peers' words are polled
 //             together.
-//   news      what copy engines tell: see allreduce_copy_engines.h.
+//   news      what copy engines report: see allreduce_copy_engines.h.
 //   packets   for every block two places, used in turn by epochs; see device/packet.h.
 //   slots     for every block rings of chunks, laid out as the algorithm wants; see links.h.
 // A block has words, places and slots of its own, so that blocks never wait for other blocks of their rank, and
@@ -24,7 +25,8 @@ inline constexpr int kMostRanks = device::kMostOperands;
 /// Most blocks of a launch. A default: about two for each SM of an H200, so that one moves bytes while the other
 /// waits.
 inline constexpr unsigned kMostBlocks = 256;
-/// Of these, for messages, where a communicator keeps some for them. A default: no plan of a message has more.
+/// So many blocks are for messages, where a communicator keeps some for them. A default: no plan of a message has
+/// more.
 inline constexpr unsigned kBlocksForMessages = kMostBlocks / 4;
 /// The others, where messages have theirs.
 inline constexpr unsigned kBlocksBesideMessages = kMostBlocks - kBlocksForMessages;
@@ -39,13 +41,13 @@ inline constexpr unsigned kLayouts = 3;
 SENNIT_DEVICE constexpr std::uint32_t depth_of(Layout layout) {
   return layout == Layout::direct ? 2 : 4;
 }
-/// In whose slots a chunk lies, and so who takes it over the link.
+/// Says in whose slots a chunk lies, and so who takes it over the link.
 enum class Way : std::uint8_t {
   push,  ///< the receiver's: the sender stores it there
   pull,  ///< the sender's: the receiver loads it from there
 };
-/// Returns how a launch uses the slots, as BlockCounts keeps it: never 0. `pattern`: tells launches of a layout apart
-/// in which other peers send; below 2^24.
+/// Returns the number for a launch's use of the slots, as BlockCounts keeps it: never 0. `pattern` tells launches of
+/// a layout apart in which other peers send; below 2^24.
 SENNIT_DEVICE constexpr device::Word use_of_slots(Layout layout, Way way, device::Word pattern) {
   return (pattern << 8) + (static_cast<device::Word>(way) << 4) + static_cast<device::Word>(layout) + 1;
 }
@@ -65,7 +67,7 @@ SENNIT_DEVICE constexpr device::Word in_two_shots(unsigned blocks) {
 }
 /// Beside the pattern of a launch that counts chunks and whose few blocks share all slots: see Shape::of_launch().
 inline constexpr device::Word kFewBlocks = 0x010000;
-/// Of messages.h, which divides the slots again.
+/// Stands for the use by messages.h, which divides the slots again.
 inline constexpr device::Word kOfMessages = 0xFFFFFD;
 /// Bytes of packets in one of a block's two places. A default: with 128 blocks, two-shot packets reach 1 MiB at 4
 /// ranks.
@@ -76,7 +78,7 @@ constexpr unsigned packets_in_share(unsigned shares) {
   return static_cast<unsigned>(kPlaceBytes / sizeof(device::Packet)) / shares;
 }
 
-/// How scratch of a certain size is cut up: the same on every rank. Who changes it raises kLayoutVersion.
+/// Says how scratch of a certain size is cut up: equal on every rank. A change of it raises kLayoutVersion.
 struct Shape {
   std::uint64_t block_bytes = 0;            ///< of one block's slots, where each block has its own
   std::uint64_t apart = 0;                  ///< from a block's slots to those of the next, in this launch
@@ -104,10 +106,10 @@ struct Shape {
       shape.share_packets[i] = packets_in_share(static_cast<unsigned>(ranks - 1) * (i + 1));
     return shape;
   }
-  /// As a launch has it that counts chunks. Few blocks share the slots of all: every chunk costs waits, and theirs
-  /// are as much longer. Fewer than kLeastSharing are of short messages, or of processors whose caches hold no long
-  /// chunks. Slots of blocks for messages are left out, whether this communicator keeps them or not: what was
-  /// measured in one is so in the other.
+  /// Returns the shape for a launch that counts chunks. Few blocks share the slots of all: every chunk costs waits,
+  /// and theirs are as much longer. Fewer than kLeastSharing are of short messages, or of processors whose caches
+  /// hold no long chunks. Slots of blocks for messages are left out, whether this communicator keeps them or not:
+  /// what was measured in one is so in the other.
   constexpr Shape of_launch(unsigned launched, int ranks) const {
     Shape shape = *this;
     if (launched >= kLeastSharing && launched <= kMostSharing && blocks > kMostSharing)
@@ -127,7 +129,7 @@ struct Shape {
     return bytes / unit * unit;
   }
   constexpr std::uint64_t bytes() const { return kSlotsOffset + kMostBlocks * block_bytes; }
-  /// Of all slots of collectives together.
+  /// Returns the bytes of all collectives' slots together.
   SENNIT_DEVICE constexpr std::uint64_t slots_bytes() const { return blocks * block_bytes; }
   /// Each block's share where so many share all slots: no less than its own would be, so that it begins behind those
   /// of all blocks before it.
@@ -143,7 +145,8 @@ struct Shape {
     for (unsigned i = 0; i < kLayouts; ++i) {
       const auto layout = static_cast<Layout>(i);
       const unsigned senders = layout == Layout::single ? 1 : static_cast<unsigned>(ranks - 1);
-      // Who passes on what comes begins the sooner the shorter its chunks are; and they are long, of one sender.
+      // Ranks pass on what comes the sooner the shorter the chunks are; and chunks are long where there is one
+      // sender.
       const std::uint64_t shared = layout == Layout::single ? block_bytes : bytes;
       slot_bytes[i] = whole(shared / (depth_of(layout) * senders));
     }
@@ -201,7 +204,7 @@ struct Team {
     return reinterpret_cast<device::Packet*>(place) +
            (sender(at, from) * each + share) * shape.share_packets[each - 1];
   }
-  /// As a source of what this rank reduces: its peers' packets, and its own message.
+  /// Returns a source of what this rank reduces: its peers' packets, or its own message.
   SENNIT_DEVICE device::PacketSource source(int from, unsigned block, unsigned share = 0, unsigned each = 1) const {
     return {from == rank ? nullptr : packets(rank, from, block, share, each), from};
   }
