@@ -1,5 +1,5 @@
-// The channels that the shares of one pair's messages travel on, made when first needed, within a budget of pinned
-// memory.
+// Holds the channels that the shares of one pair's messages travel on, made when first needed, within a budget of
+// pinned memory.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +20,13 @@ struct Budget {
   std::uint64_t used = 0;
 };
 
-/// Returns what one direction of a pair may hold, where the pair as a whole may hold `pair` bytes: both directions
-/// stage their messages, and each keeps a proxy channel's ring for puts and one for gets.
+/// Returns the bytes that one direction of a pair may hold, where the pair as a whole may hold `pair` bytes: both
+/// directions stage their messages, and each keeps a proxy channel's ring for puts and one for gets.
 std::uint64_t staging_one_way(std::uint64_t pair);
 
 class ProxyChannel;
 
-/// What carries one share; all null: the caller's own lane.
+/// Says what carries one share; all null: the caller's own lane.
 struct Carrier {
   EngineChannel* engine = nullptr;
   KernelChannel* kernel = nullptr;

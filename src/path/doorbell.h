@@ -1,5 +1,5 @@
 // Tells the proxy thread of a peer of this node that there is something to look at, through a word in the control
-// segment; only one that sleeps is also sent something, which is what costs time.
+// segment. Only a thread that sleeps is also sent a message, which costs time.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The staged and relayed copies, driven by copy engines: a lane program over any number of stops. Chunks rest in a
+// Drives the staged and relayed copies by copy engines: a lane program over any number of stops. Chunks rest in a
 // ring of slots at every stop between source and destination; events hand them from hop to hop.
 //
 // For chunk k:

@@ -1,4 +1,4 @@
-// The arithmetic of a split: how much each route carries so that all finish together.
+// Computes a split: how much each route carries so that all finish together.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Events that outlive the call that records them: each is given out again once nobody remembers it.
+// Keeps events that outlive the call that records them: each is given out again once nothing refers to it.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
-// The online correction of a split: when shares stop finishing together because something else uses a link, they are
-// moved until they do, and moved back when it stops.
+// Corrects a split online: when shares stop finishing together because something else uses a link, they are moved
+// until they do, and moved back when it stops.
 #pragma once
 
 #include <cstdint>
@@ -38,11 +38,11 @@ class ShareFeedback {
   /// known against it, and when it has one share. predicted_us and each share's rate are what is now expected.
   Split corrected(const Split& plan) const;
 
-  /// Returns whether corrected() differs from the plan.
+  /// Returns whether corrected() differs from the plan it is given.
   bool correcting() const;
 
  private:
-  // What is known of a route, as a factor on the rate that the plan gives it.
+  // Says what is known of a route, as a factor on the rate that the plan gives it.
   struct Belief {
     std::string route;
     double estimate = 1;  ///< smoothed, follows every sample

@@ -1,4 +1,4 @@
-// When each share of a message finished: timing events of one sampled message, read later without waiting.
+// Samples when each share of a message finished: timing events of one sampled message, read later without waiting.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
-// The machine's links as a flow network: what all of them together can carry between memories, whatever the routes.
+// Builds the machine's links into a flow network: what all of them together can carry between memories, whatever the
+// routes.
 #pragma once
 
 #include <vector>

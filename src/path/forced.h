@@ -1,4 +1,4 @@
-// Shares that people ask for by name, in place of the computed ones. Internal to path/.
+// Finds the routes of shares that people ask for by name, in place of the computed ones. Internal to path/.
 #pragma once
 
 #include <string>

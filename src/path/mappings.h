@@ -1,5 +1,5 @@
-// What this process has mapped of its peers' memory: an allocation once, however many windows lie in it (a training
-// framework's tensors share few allocations, and the driver opens a handle only once a process).
+// Keeps what this process has mapped of its peers' memory: each allocation once, however many windows lie in it (a
+// training framework's tensors share few allocations, and the driver opens a handle only once a process).
 #pragma once
 
 #include <cstdint>

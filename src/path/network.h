@@ -1,5 +1,5 @@
-// The machine as flows see it: numbered devices, and every limit that a flow can run into as a numbered resource.
-// Built from the document for one question, so that planning compares integers and not names.
+// Describes the machine as flows see it: numbered devices, and every limit that a flow can run into as a numbered
+// resource. It is built from the document for one question, so that planning compares integers and not names.
 #pragma once
 
 #include <limits>
@@ -36,7 +36,7 @@ struct Hop {
   double curve_gbps = 0;                  ///< what the curve tends to
 
   bool exists() const { return gbps > 0; }
-  /// Returns what one copy over this hop delivers: measured where it was, else the narrowest arc.
+  /// Returns the rate of one copy over this hop: measured where it was, else that of the narrowest arc.
   double rate() const { return curve != nullptr ? curve_gbps : gbps; }
 };
 
@@ -67,17 +67,17 @@ class Network {
   /// host memory it passes those freely. It never passes a GPU or a NIC.
   Hop find_hop(int from, int to) const;
 
-  /// Returns what a byte travelling over `hop` takes: the arcs and their sums of both directions, the source's read
-  /// and the destination's write limit (a GPU's only towards another GPU), and for `engine` the time of a copy engine
-  /// of the GPU that drives it (the source, or the destination when the source is host memory). `reverse` asks for
-  /// the same copy the other way.
+  /// Returns the resources that a byte travelling over `hop` uses: the arcs and their sums of both directions, the
+  /// source's read and the destination's write limit (a GPU's only towards another GPU), and for `engine` the time of
+  /// a copy engine of the GPU that drives it (the source, or the destination when the source is host memory).
+  /// `reverse` asks for the same copy the other way.
   std::vector<Usage> usage(const Hop& hop, machine::Method method, bool reverse) const;
 
-  /// Returns what one direction of a link carries; with `both_ways`, when as much travels the other way.
+  /// Returns the capacity of one direction of a link; with `both_ways`, when as much travels the other way.
   double arc_capacity(int arc, bool both_ways) const;
-  /// Returns what host memory can send, receive, and pass on (write and read again); with `both_ways`, when as much
-  /// is sent, received or passed on the other way. Infinite where nothing is known, and for GPUs, whose links limit
-  /// them.
+  /// Returns the rates at which host memory can send, receive, and pass on (write and read again); with `both_ways`,
+  /// when as much is sent, received or passed on the other way. Infinite where nothing is known, and for GPUs, whose
+  /// links limit them.
   double out_of_memory(int device, bool both_ways) const;
   double into_memory(int device, bool both_ways) const;
   double through_memory(int device, bool both_ways) const;

@@ -1,4 +1,5 @@
-// Messages between the ranks of a node in which one side takes part: put, get and copy, and the windows they go to.
+// Moves messages between the ranks of a node in which one side takes part: put, get and copy, and the windows they go
+// to.
 #pragma once
 
 #include <atomic>

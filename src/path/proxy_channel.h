@@ -33,7 +33,7 @@ namespace sennit::path {
 /// Which end the asking process runs itself.
 enum class Direction : std::uint32_t { put = 0, get = 1 };
 
-/// What the service must know to run its end. Plain words in shared memory.
+/// Holds what the service must know to run its end: plain words in shared memory.
 struct Request {
   std::uint32_t window = 0;
   std::uint32_t blocks = 0;
@@ -82,8 +82,8 @@ class ProxyChannel {
   /// would wait for what need not be over when it starts: for the peer's service to open the path, for a place in the
   /// queue, or for a message of another stream (StreamOwner).
   Result<SharedEvent> try_send(const Message& message);
-  /// As try_send(), but waits for the peer, and in order behind other streams. Errors: unsupported when the peer
-  /// cannot open the path; those of a bounded wait.
+  /// Sends like try_send(), but waits for the peer, and in order behind other streams. Errors: unsupported when the
+  /// peer cannot open the path; those of a bounded wait.
   Result<SharedEvent> send(const Message& message);
   const RingShape& shape() const { return end_->shape(); }
 
@@ -117,7 +117,7 @@ class ProxyChannel {
 /// Runs the other ends for all peers of the node, on the process's proxy thread.
 class ProxyService final : public Proxy::Client {
  public:
-  /// Where a window's bytes lie here. Errors: not_found for windows that were closed.
+  /// Returns where a window's bytes lie here. Errors: not_found for windows that were closed.
   using Resolve = std::function<Result<std::byte*>(std::uint32_t window, std::uint64_t offset, std::uint64_t bytes)>;
 
   /// Errors: those of Proxy::of_this_process.

@@ -1,5 +1,5 @@
-// One end of a kernel-driven staged copy: the ring as this end sees it, the blocks' own counts, and a lane to launch
-// on. Both ends may be in one process (KernelChannel) or in two (ProxyChannel).
+// Holds one end of a kernel-driven staged copy: the ring as this end sees it, the blocks' own counts, and a lane to
+// launch on. Both ends may be in one process (KernelChannel) or in two (ProxyChannel).
 #pragma once
 
 #include <memory>
@@ -43,8 +43,8 @@ class RingEnd {
 
   static Result<RingEnd> create(device::Executor& executor, int device, Ring ring, RingShape shape);
 
-  /// Returns what this end may do when the other does not come: `beyond` is the other end of the message as this
-  /// device reaches it, null where it does not.
+  /// Returns the role of the end that asks, which says what it may do when the other end does not come: `beyond` is
+  /// the other end of the message as this device reaches it, null where it does not.
   staged_copy::Role asks(std::byte* beyond, std::uint64_t bytes) const {
     return {false, beyond, patience_ns_ + bytes / kBytesPerNs};
   }

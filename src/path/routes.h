@@ -1,5 +1,5 @@
-// Every route between two memories with what planning needs beside the public Candidate: its cost by size and the
-// resources it takes. Internal to path/.
+// Lists every route between two memories with what planning needs beside the public Candidate: its cost by size and
+// the resources it takes. Internal to path/.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The split of one message:
+// Splits one message:
 // 1. start with the route that is fastest alone;
 // 2. for every other route, compute the message's time with it: fair rates over the shared resources, then the shares
 //    that finish together, then each share's own overhead, again until they agree;
@@ -158,7 +158,7 @@ RouteSet Planner::grow(const RouteSet& team) {
     const bool late = overhead(route(r).timing, double(kAlignment)).us + kCompanyUs >= team.us;
     const RouteSet with = excluded || late ? RouteSet{} : together(std::move(members));
     if (with.us < best.us) best = with;
-    // What does not pay now will not pay beside more routes: it is settled here, which keeps planning linear.
+    // A route that does not pay now will not pay beside more routes: it is settled here, which keeps planning linear.
     if (with.us > team.us * (1 - options_.margin)) reasons_[r] = reason(r, team, with);
   }
   return best.us < team.us * (1 - options_.margin) ? best : team;

@@ -1,5 +1,5 @@
-// One message, every path: which routes can carry it, and how much of it each should carry so that all
-// finish together. Pure functions of the machine document; nothing here touches a device.
+// Splits one message over every path: says which routes can carry it, and how much of it each should carry so that
+// all finish together. All are pure functions of the machine document; nothing here touches a device.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ struct Candidate {
   machine::Source source = machine::Source::assumed;  ///< least trusted figure it was computed from
 };
 
-/// What one route carries: bytes [offset, offset + bytes) of the message.
+/// Says what one route carries: bytes [offset, offset + bytes) of the message.
 struct Share {
   Candidate candidate;
   std::uint64_t offset = 0;

@@ -66,7 +66,7 @@ SENNIT_DEVICE device::Word chunks_of(Part part, std::uint64_t chunk, std::uint64
   return static_cast<device::Word>(1 + (length <= first ? 0 : (length - first + chunk - 1) / chunk));
 }
 
-/// How one side takes part.
+/// Says how one side takes part.
 struct Role {
   bool helps = false;           ///< else it asks
   std::byte* beyond = nullptr;  ///< of the side that asks: the other end over the direct path; null: out of reach
@@ -125,8 +125,8 @@ class Partner {
   }
 
  private:
-  /// Returns whether the helper has decided against this message. One that decided for a later one too left this one
-  /// first.
+  /// Returns whether the helper has decided against this message. A helper that has already decided for a later one
+  /// left this one first.
   SENNIT_DEVICE bool left() { return block_.equals(answered_, message_) && !block_.equals(stayed_, message_); }
 
   Block& block_;

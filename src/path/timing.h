@@ -1,4 +1,5 @@
-// How long a route takes for a number of bytes: a line through measured copies, and the cost of a pipeline in chunks.
+// Predicts how long a route takes for a number of bytes: a line through measured copies, and the cost of a pipeline
+// in chunks.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +23,8 @@ Line fit(const machine::Curve& curve);
 /// towards the startup of `line`, beyond the last with its slope.
 double interpolate(const machine::Curve& curve, const Line& line, double bytes);
 
-/// What a copy or a pipeline costs beside its bytes. Figures marked assumed hold where nothing was measured; they
-/// were taken on one machine (4 × H200, CUDA 13) and are right there to a few µs.
+/// The constants say what a copy or a pipeline costs beside its bytes. Figures marked assumed hold where nothing was
+/// measured; they were taken on one machine (4 × H200, CUDA 13) and are right there to a few µs.
 inline constexpr double kDirectStartupUs = 12;  ///< assumed: one asynchronous copy and its completion
 inline constexpr double kEngineStartupUs = 12;  ///< assumed: a chain of copies, before its first hop
 inline constexpr double kEngineHopUs = 3;       ///< assumed: for each further hop of the chain
@@ -47,7 +48,7 @@ inline constexpr std::uint64_t kLargestChunk = 16ull << 20;
 /// and hold up the direct copy beside it (RingShape).
 inline constexpr std::uint64_t kKernelChunk = 128ull << 10;
 
-/// What the time of one route is made of.
+/// Says what the time of one route is made of.
 struct Timing {
   double startup_us = 0;
   double gbps = 0;                        ///< of the route itself, with nothing else on its links

@@ -1,5 +1,5 @@
-// Moves one message between two memories of this process over every path that pays. Put, get and copy of the public
-// API end here; pointers into other processes have been mapped before.
+// Moves one message between two memories of this process over every path that pays. The put, get and copy of the
+// public API end here; pointers into other processes have been mapped before.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@
 
 namespace sennit::path {
 
-/// What a split depends on beside machine and size.
+/// Says what a split depends on beside machine and size.
 struct Circumstances {
   bool both_ways = false;
   bool engines_only = false;
@@ -99,7 +99,7 @@ class TransferEngine {
   /// Enqueues the share, on an engine channel only its start. False: the channel is taken by another stream.
   static Result<bool> begin(const Started& message, const Share& share, Carrier& carrier);
   static void learn(Pair& pair);
-  /// Returns whether kernels of the proxy channel's device can read and write there. Errors: unsupported says what to
+  /// Checks that kernels of the proxy channel's device can read and write at `end`. Errors: unsupported says what to
   /// do.
   Status reached_by_kernels(const End& end);
 

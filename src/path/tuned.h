@@ -1,5 +1,5 @@
-// Splits that were measured and kept: where a model says what should pay, this says what did. A document of its own
-// beside the cached machine.
+// Keeps splits that were measured: a model says what should pay, and this document, beside the cached machine, says
+// what did.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +50,8 @@ Json to_json(const PutTable& table);
 /// Errors: corrupt, naming the entry and member that is wrong.
 Result<PutTable> put_table_from_json(const Json& document, std::string_view origin);
 
-/// Returns where the table of a machine is kept: beside its cached document. Errors: those of machine::cache_file.
+/// Returns the file that keeps the table of a machine, beside its cached document. Errors: those of
+/// machine::cache_file.
 Result<std::filesystem::path> put_table_file(const std::string& fingerprint);
 /// Errors: not_found (never tuned), corrupt.
 Result<PutTable> load_put_table(const std::string& fingerprint);

@@ -14,7 +14,7 @@ namespace sennit::path {
 
 namespace {
 
-/// What ranks tell each other of their parts. Plain bytes: all ranks run the same build (checked by `version`).
+/// Holds what ranks tell each other of their parts. Plain bytes: all ranks run the same build (checked by `version`).
 struct Card {
   std::uint32_t version = 3;
   std::uint32_t number = 0;

@@ -1,4 +1,4 @@
-// Memory that every rank of a communicator has registered, and how each peer's part is reached from here.
+// Registers memory of every rank of a communicator, and says how each peer's part is reached from here.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ class Window {
   void unmap();
 
   /// Returns whether all ranks' memory may be freed while peers have it mapped: so it is with files (cuMemCreate),
-  /// whose memory lives as long as any mapping of it. The same on every rank.
+  /// whose memory lives as long as any mapping of it. Equal on every rank.
   bool outlives_owners() const;
 
   std::uint32_t number() const { return number_; }
@@ -70,7 +70,7 @@ class Window {
 
   Window(comm::Group& group, device::Executor& executor, Mappings& mappings, int device)
       : group_(group), executor_(executor), mappings_(mappings), device_(device) {}
-  /// Whose memory is a part of this node. Errors: those of end().
+  /// Checks that the bytes are in the part of a rank of this node. Errors: those of end().
   Status check(int rank, std::uint64_t offset, std::uint64_t bytes) const;
   /// Maps a part for this rank's device, or logs why not.
   void map(int rank, Part& part);
