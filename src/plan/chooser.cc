@@ -190,7 +190,7 @@ void Chooser::follow() {
     timer.recorded = false;
   }
   if (node_->rank() != 0) return;
-  // What some rank has not timed, nobody will know: its place is taken by later ones.
+  // A call that some rank has not timed yields no sample: later calls take its place.
   while (!open_.empty() &&
          open_.front().call + PlanSwitch::kSamples * PlanSwitch::kSamplePeriod <= plan_switch_->calls())
     open_.pop_front();

@@ -1,5 +1,5 @@
-// Who decides on the plans of a communicator's calls: the table that was measured on this machine, where all ranks
-// have the same one; else the cost model. Follows what calls really take.
+// Decides on the plans of a communicator's calls: by the table that was measured on this machine, where all ranks
+// have the same one; else by the cost model. It follows what calls really take.
 #pragma once
 
 #include <deque>

@@ -24,7 +24,7 @@ struct Line {
   std::optional<double> simulated_us;
 };
 
-/// Of the same plan, whatever its blocks' threads: the simulator has none.
+/// Returns the simulated time of the plan, whatever its blocks' threads: the simulator has none.
 std::optional<double> simulated_us(const std::vector<Simulated>& simulated, const coll::Plan& plan) {
   const auto same = std::ranges::find_if(simulated, [&](const Simulated& each) {
     return each.plan.algorithm == plan.algorithm && each.plan.blocks == plan.blocks;
@@ -152,7 +152,7 @@ Json explain(const Question& question, const machine::Machine& machine, const Ta
   const auto expected = [&](const Line& line) {
     return by_simulator ? line.simulated_us.value_or(std::numeric_limits<double>::infinity()) : line.cost.total_us();
   };
-  // Of each algorithm the plan that should be fastest.
+  // Each algorithm keeps the plan that should be fastest.
   std::map<coll::Algorithm, Line> best;
   for (const coll::Plan& plan : coll::candidates(bucket, team, question.kind)) {
     const Line line{plan, coll::cost_of(which, plan, team, figures), std::nullopt, simulated_us(simulated, plan)};

@@ -10,7 +10,7 @@ namespace sennit::plan {
 
 namespace {
 
-/// What a copy between the GPUs gets on which the default figures were measured.
+/// The rate of a copy between the GPUs on which the default figures were measured.
 constexpr double kReferenceGbps = 395;
 
 int socket(const machine::Machine& machine, const std::string& device) {

@@ -1,4 +1,4 @@
-// The cost model's figures for a machine, from what its document says of the links between the ranks' devices.
+// Derives the cost model's figures for a machine from what its document says of the links between the ranks' devices.
 #pragma once
 
 #include "coll/cost.h"
@@ -18,8 +18,8 @@ coll::Figures figures_of(const machine::Machine& machine, const Layout& layout);
 /// the busbw that no collective passes. Of the slowest rank; 0 where the machine's measurements do not say.
 double exchange_gbps(const machine::Machine& machine, const Layout& layout);
 
-/// Returns whether ranks on `other` have the same links between them as those on `layout`, pair by pair, to within 5
-/// %, and share sockets alike: what was measured on one then holds on the other.
+/// Returns whether ranks on `other` are joined by the same links as those on `layout`, pair by pair, to within 5 %,
+/// and share sockets alike: what was measured on one then holds on the other.
 bool alike(const machine::Machine& machine, const Layout& layout, const Layout& other);
 
 }  // namespace sennit::plan

@@ -65,7 +65,7 @@ Result<Found> halve(std::vector<Candidate> candidates, const Measure& measure,
     if (round == 0) found.timed = static_cast<unsigned>(timed.size());
     if (!found.finished) break;
     std::ranges::stable_sort(measured, {}, &Timed::us);
-    // What would be taken without measuring stays in.
+    // The plan that would be taken without measuring stays in.
     std::vector<coll::Plan> next;
     const std::size_t half = std::max<std::size_t>(2, (measured.size() + 1) / 2);
     for (std::size_t i = 0; i < measured.size(); ++i)

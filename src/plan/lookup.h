@@ -1,4 +1,4 @@
-// A table as one communicator reads it: the plans for its own ranks' devices, by size.
+// Reads a table for one communicator: finds the plans for its own ranks' devices, by size.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace sennit::plan {
 
-/// How many blocks plans may have at most.
+/// Says how many blocks plans may have at most.
 struct Room {
   unsigned blocks = coll::kMostBlocks;
   unsigned of_messages = coll::kMostBlocks;  ///< of the operation sendrecv
@@ -34,9 +34,9 @@ class Lookup {
   /// octaves (below the smallest that was, at any distance if that is small), nor where the nearest has no plan of so
   /// few blocks. Between windows it goes by what was tuned there alone.
   std::optional<Entry> find(const coll::CallKey& which, const coll::Team& team) const;
-  /// Returns what find() gives, and, where the case's own size was not tuned, the next sizes below and above it that
-  /// were: who compares libraries between two sizes asks both. Where find() gives none: the nearest size, without
-  /// plans, as none of those near has one that fits; empty where none is near.
+  /// Returns the entry that find() gives, and, where the case's own size was not tuned, the tuned sizes next below
+  /// and above it: a caller that compares libraries between two sizes asks both. Where find() gives no entry: the
+  /// nearest size, without plans, as no size near has a plan that fits; empty where no size is near.
   std::vector<Entry> around(const coll::CallKey& which, const coll::Team& team) const;
 
  private:

@@ -1,4 +1,4 @@
-// How the ranks of a node change a decision at the same call without waiting for each other: through words that all
+// Lets the ranks of a node change a decision at the same call without waiting for each other: through words that all
 // of them see.
 //
 // Every rank makes the same calls in the same order, but their hosts may be any number of calls apart.
@@ -34,7 +34,7 @@ struct Change {
 
 class PlanSwitch {
  public:
-  /// What a rank publishes: all zero at first.
+  /// Holds what a rank publishes: all zero at first.
   struct Words {
     comm::PlanSwitchSlot* state = nullptr;
     comm::SamplesSlot* samples = nullptr;  ///< see sample()
@@ -54,7 +54,7 @@ class PlanSwitch {
   /// Every so many calls one is timed: a default; two events cost 1.5 µs. Only of those samples are taken.
   static constexpr std::uint64_t kSamplePeriod = 64;
   static constexpr std::size_t kSamples = std::tuple_size_v<decltype(comm::SamplesSlot::latest)>;  ///< that are kept
-  /// What a call took on this rank.
+  /// Notes the time of a call on this rank.
   void sample(std::uint64_t call, double us);
   /// The least that a call took on any rank, which is what it took on the last to arrive: the others waited. None
   /// until all have sampled it.

@@ -110,7 +110,7 @@ Json to_json(const Entry& entry) {
   return json;
 }
 
-/// Returns what differs between two things that must be the same for times to be compared.
+/// Describes what differs between two sets of versions that must be equal for times to be compared.
 std::string difference(const std::map<std::string, std::string>& theirs,
                        const std::map<std::string, std::string>& ours) {
   for (const auto& [name, version] : ours) {
