@@ -1,4 +1,4 @@
-// When copies follow each other so closely that a block which attends to them pays.
+// Tells when copies follow each other so closely that a block of the GPU that attends to them pays.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ class CloseRun {
   static constexpr std::chrono::microseconds kClose{100};
   /// Copies so close to each other before a block is launched for them, and that a launch has to be worth: defaults.
   static constexpr std::uint64_t kLeast = 4, kMost = 64;
-  /// The same after copies that were late: a default.
+  /// So many are needed after copies that were late: a default.
   static constexpr std::uint64_t kAfterLate = 4096;
 
   /// A copy begins; returns whether it is time to launch.

@@ -1,4 +1,5 @@
-// Copies between GPU memory of this process and host memory, done when they return: what staging needs.
+// Copies between GPU memory of this process and host memory; each copy is done when its call returns. Staging needs
+// this.
 #pragma once
 
 #include <chrono>
@@ -57,10 +58,10 @@ class Gpus {
   /// copies would take the address for one of the host's. Errors: invalid_argument, where it is no memory of that GPU
   /// any more.
   Status still_held(const void* gpu, int device) const;
-  /// Returns whether so many bytes from GPU memory on lie in one allocation, or in several side by side that are
-  /// mapped as one.
+  /// Returns whether so many bytes of GPU memory, from `gpu` on, lie in one allocation, or in several side by side
+  /// that are mapped as one.
   bool in_one(const void* gpu, std::uint64_t bytes) const;
-  /// Of memory whose device has to be found out.
+  /// Copies where the memory's device has to be found out.
   Status copy(void* dst, const void* src, std::uint64_t bytes);
 
  private:

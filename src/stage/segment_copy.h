@@ -1,5 +1,5 @@
-// Segments of one memory to the same places of another, and nothing between them: a list says where they lie, which
-// the executor reads as it goes.
+// Copies segments of one memory to the same places of another, and nothing between them: a list says where they lie,
+// which the executor reads as it goes.
 //
 // 1. Segment i of the list is copied `times` times, `stride` bytes apart: segment s of all is number s / times of the
 //    list and its time s % times.

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kAllBytes = std::numeric_limits<std::int64_t>::max();
 
-/// As a kernel's blocks copy them.
+/// Cuts segments into those that a kernel's blocks copy.
 std::vector<Segment> cut(const std::vector<Segment>& segments) {
   std::vector<Segment> all;
   for (const Segment& one : segments)
@@ -22,7 +22,7 @@ std::vector<Segment> cut(const std::vector<Segment>& segments) {
   return all;
 }
 
-/// What allocates may find that there is no memory, far below functions that do not throw.
+/// Runs work that allocates, far below functions that do not throw, and returns an error where there is no memory.
 template <class Work>
 Status without_throwing(const Work& work) {
   try {

@@ -1,5 +1,5 @@
-// Host memory that stands in for GPU memory, and what is copied from there and back: all of it, strided data, a list
-// of segments, or pieces of several allocations.
+// Holds host memory that stands in for GPU memory, and what is copied from there and back: all of it, strided data, a
+// list of segments, or pieces of several allocations.
 #pragma once
 
 #include <cstdint>

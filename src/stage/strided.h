@@ -1,5 +1,5 @@
-// Data that lies in rows of one length at one distance, and those in planes at one distance: a column of a matrix, a
-// face of a grid, a part of an array.
+// Describes data that lies in rows of one length at one distance, and those in planes at one distance: a column of a
+// matrix, a face of a grid, a part of an array.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Rows of one memory to the same places of another, and nothing between them.
+// Copies rows of one memory to the same places of another, and nothing between them.
 //
 // 1. Block b takes rows b, b + B, b + 2B … .
 // 2. It copies each; the last one may be cut off. Nothing is signalled: the end of the launch publishes.
