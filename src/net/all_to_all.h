@@ -1,4 +1,4 @@
-// How an all-to-all over several nodes is divided: into rounds, each of one piece of every message.
+// Divides an all-to-all over several nodes into rounds, each of one piece of every message.
 //
 // In a round of distance d a node sends to the one that is d behind it, and receives from the one d before it:
 //

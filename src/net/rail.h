@@ -1,4 +1,4 @@
-// What carries bytes between nodes: an engine that is there anyway, such as the program's own MPI.
+// Carries bytes between nodes, by an engine that is there anyway, such as the program's own MPI.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ class Rail {
 
   /// Each rank has its own row, and gets those of all others.
   virtual Status all_gather(std::byte* rows, std::uint64_t bytes) = 0;
-  /// The same at `root` alone.
+  /// Gathers the rows at `root` alone.
   virtual Status gather(std::byte* rows, std::uint64_t bytes, int root) = 0;
   /// Each rank gets its own row of those that `root` has.
   virtual Status scatter(std::byte* rows, std::uint64_t bytes, int root) = 0;

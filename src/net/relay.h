@@ -1,4 +1,4 @@
-// What the collectives over several nodes have in common: chunks that go through stages, which overlap.
+// Takes chunks through stages that overlap, which all collectives over several nodes do.
 //
 // 1. Gather: the ranks of a node leave each what is its own of the chunk in memory of its GPU, by a collective of
 //    sennit's.
@@ -48,7 +48,7 @@ struct Trip {
   Enqueue then;  ///< behind the bytes that came up; waits for no other rank. Null: nothing
 };
 
-/// What this rank does for a chunk. `gather` and `spread` may be null.
+/// Says what this rank does for a chunk. `gather` and `spread` may be null.
 struct Course {
   Enqueue gather;
   std::vector<Trip> trips;  ///< none: the rank has no part in them
