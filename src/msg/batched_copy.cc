@@ -18,7 +18,7 @@ namespace {
 constexpr double kEngine = 7.4, kEachMore = 3.3, kLink = 330e3, kEngineLink = 380e3;
 constexpr double kKernel = 11, kBlock = 47e3;
 
-/// How often a launch that has begun is looked at: a default. A look takes the driver a microsecond.
+/// A launch that has begun is looked at so often: a default. A look takes the driver a microsecond.
 constexpr std::chrono::milliseconds kLook{1};
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Copies of several messages by one kernel, where that ends sooner than copy engines do: each copy of an engine takes
-// some µs before the next one begins (copy_many.h).
+// Makes copies of several messages by one kernel, where that ends sooner than copy engines do: each copy of an engine
+// takes some µs before the next one begins (batched_copy_kernel.h).
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ class BatchedCopy {
 
   /// Longer ones are for engines, which do one sooner than a block does. A default.
   static constexpr std::uint64_t kLongest = 1 << 20;
-  /// How long a launch may wait to begin before it is taken back: a default. An idle GPU takes 5 µs.
+  /// A launch may wait so long to begin before it is taken back: a default. An idle GPU takes 5 µs.
   static constexpr std::chrono::microseconds kPatience{100};
   /// After a launch that was taken back so many others are left to engines: a default.
   static constexpr int kAfterLate = 256;

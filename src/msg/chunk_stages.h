@@ -1,6 +1,6 @@
-// Two stages that the chunks of a message go through, one behind the other, by way of a few buffers: which chunk may
-// begin which stage. At the sender they are the copy from the GPU and the send; at the receiver the receive and the
-// copy to the GPU. Pure.
+// Takes the chunks of a message through two stages, one behind the other, by way of a few buffers: it says which
+// chunk may begin which stage. At the sender they are the copy from the GPU and the send; at the receiver the receive
+// and the copy to the GPU. Pure.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ class ChunkStages {
   };
   static constexpr int kFirst = 0, kSecond = 1;
 
-  /// Of `bytes` bytes, in chunks of `chunk`, by `buffers` buffers.
+  /// Divides `bytes` bytes into chunks of `chunk`, which share `buffers` buffers.
   ChunkStages(std::uint64_t bytes, std::uint64_t chunk, int buffers)
       : bytes_(bytes), chunk_(chunk), buffers_(buffers) {}
 
@@ -40,7 +40,7 @@ class ChunkStages {
   /// The chunk that under_way() gave has ended.
   void end(int stage) { ++ended_[stage]; }
 
-  /// Returns whether all chunks have ended both.
+  /// Returns whether all chunks have ended both stages.
   bool over() const { return ended_[kSecond] == count(); }
 
  private:

@@ -1,5 +1,5 @@
-// Copies that one look at several messages has found are begun together: some short ones by one kernel, which a GPU
-// does in the time of one, others by engines, which do not stop between them to signal each.
+// Begins copies together that one look at several messages has found: some short ones by one kernel, which a GPU does
+// in the time of one, others by engines, which do not stop between them to signal each.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ class InFlight {
   /// To be asked now and then until completion is signalled. Never blocks. Errors: those of the device; it may then
   /// never be.
   Status look();
-  /// Returns whether a kernel does it, with others.
+  /// Returns whether a kernel does the copy, with others.
   bool has_kernel();
 
  private:

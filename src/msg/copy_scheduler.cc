@@ -31,8 +31,8 @@ Result<device::Lane*> CopyScheduler::lane_of(Way way, int peer, int device, std:
     if (pinned.ok()) pinned_ = std::move(*pinned);
   }
   if (!reachable_->ok()) return *reachable_;
-  // Of each peer, so that a short message to one does not wait for a long one to another; and of long ones two, so
-  // that the next one is on its way while the completion of one is signalled.
+  // Each peer has lanes of its own, so that a short message to one does not wait for a long one to another. Long
+  // messages have two, so that the next one is on its way while the completion of one is signalled.
   Lanes& of_peer = lanes_[{way, peer, device}];
   auto& lane = of_peer.lanes[bytes >= kLeastTwoLanes ? of_peer.next++ % of_peer.lanes.size() : 0];
   if (lane == nullptr) {

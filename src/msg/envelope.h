@@ -1,11 +1,11 @@
-// Where a message goes, in the words of those who match messages.
+// Says where a message goes, in the words of those who match messages.
 #pragma once
 
 #include <cstdint>
 
 namespace sennit::msg {
 
-/// Where a message goes, as its receiver finds it by a probe. Ranks are those of the group.
+/// Says where a message goes, as its receiver finds it by a probe. Ranks are those of the group.
 struct Envelope {
   int dest = -1;
   int tag = 0;

@@ -205,7 +205,8 @@ Result<Imported> IpcCache::import_memory(int owner, const IpcHandle& handle, int
   auto mapping = mappings_.map(owner, shareable, device);
   if (!mapping) return mapping.status();
   imported.mapping = std::move(*mapping);
-  // Of this owner and device: one that is still copied to or from is kept by whoever does.
+  // The oldest import of this owner and device makes room: a mapping that is still copied to or from is kept by the
+  // copy.
   const auto first = imports_.lower_bound({key.first, 0});
   const auto last = imports_.upper_bound({key.first, ~std::uint64_t{0}});
   if (static_cast<std::size_t>(std::distance(first, last)) >= kMostImports)

@@ -1,4 +1,4 @@
-// GPU memory that processes of a node let each other reach: exported once an allocation, and mapped once by each
+// Lets processes of a node reach each other's GPU memory: it is exported once an allocation, and mapped once by each
 // process that imports it.
 #pragma once
 
@@ -65,7 +65,8 @@ class IpcCache {
   /// it cannot be shared.
   Result<IpcHandle> export_memory(const void* data, std::uint64_t bytes);
   void release(std::uint64_t identity);
-  /// As export_memory(), in fewer words, and for as long as the memory lives. Errors: the same, and out_of_memory.
+  /// Exports memory as export_memory() does, in fewer words, and for as long as the memory lives. Errors: those of
+  /// export_memory(), and out_of_memory.
   Result<Exported> export_by_key(const void* data, std::uint64_t bytes);
   /// Returns whether export_memory() would find memory there that can be shared.
   bool can_export(const void* data, std::uint64_t bytes);

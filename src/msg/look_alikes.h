@@ -1,5 +1,5 @@
-// Notes the program's own messages that are as long as RTSs (messages.h), on their way from this process: who probes
-// for one must not take it for a message that is announced by so many bytes.
+// Notes the program's own messages that are as long as RTSs (messages.h), on their way from this process: a rank that
+// probes for one must not take it for a message that is announced by so many bytes.
 //
 // 1. Each such message is noted before it is sent, and again when its send returns, with the time: a count.
 // 2. While one may be unreceived, no message to the same receiver with the same tag is announced by as many bytes: it

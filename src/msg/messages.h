@@ -1,5 +1,5 @@
-// Two-sided messages between GPUs of a node: one copy, straight from the sender's memory to the receiver's, instead
-// of three through host memory.
+// Moves two-sided messages between GPUs of a node by one copy, straight from the sender's memory to the receiver's,
+// instead of three through host memory.
 //
 // 1. The sender sends an RTS in the message's place, with the same envelope: where the bytes are, and a slot of
 //    shared memory. So the program's library matches messages, in its own order, with every wildcard.
@@ -13,7 +13,7 @@
 // 5. host_bounce: a receiver that cannot map the memory asks, by the slot, for a copy in host memory, and gets a file
 //    of it.
 // 6. kernel_get: a short message that is the only one on its way to a receiver whose GPU has a block for small copies
-//    is fetched by that: no launch, and nobody has to hear.
+//    is fetched by that block: no launch, and the sender need not respond.
 // 7. rndv_buffered: a sender that has waited for the receiver of a short message a while makes a copy in host memory
 //    as in 5., and waits no more: programs rely on their libraries to keep short messages, as when both of two ranks
 //    send before they receive.
@@ -72,7 +72,8 @@ class Messages {
     std::uint64_t bytes() const override { return rts_.bytes; }
     std::string_view plan() const override { return kPlan; }
     std::string how() const override;
-    /// Where the receiver needs a copy in host memory, this makes it. Errors: those of that copy.
+    /// Moves the message on, and makes a copy in host memory where the receiver needs one. Errors: those of that
+    /// copy.
     Result<bool> test() override;
     void is_waited_for() override;
     bool is_buffered() const override { return buffered_; }
@@ -175,7 +176,7 @@ class Messages {
   void refuse(const Rts& rts, bool matched);
 
  private:
-  /// What is known of a buffered message, which outlives its SendTransfer, as there.
+  /// Holds what is known of a buffered message, which outlives its SendTransfer, in SendTransfer's terms.
   struct Buffered {
     Rts rts;
     Envelope to;
@@ -187,7 +188,7 @@ class Messages {
     int left = 0;              // its messages that are copied here before it is asked again
     std::uint64_t passes = 0;  // that it had begun
   };
-  /// What a probe is told of an RTS, beside its sender.
+  /// Holds what a probe learns of an RTS, beside its sender.
   struct Likeness {
     std::uint64_t step, dest_and_tag, members;
   };

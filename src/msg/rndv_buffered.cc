@@ -1,5 +1,5 @@
-// rndv_buffered, and host_bounce: the sender makes a copy of the message in host memory, because its receiver does
-// not come, or because that has asked for it.
+// Implements rndv_buffered and host_bounce: the sender makes a copy of the message in host memory, because its
+// receiver does not come, or because the receiver has asked for it.
 #include <sys/mman.h>
 #include <unistd.h>
 

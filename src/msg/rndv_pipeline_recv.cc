@@ -1,4 +1,4 @@
-// The receiver's end of rndv_pipeline.
+// Implements the receiver's end of rndv_pipeline.
 #include <algorithm>
 
 #include <fmt/format.h>

@@ -1,13 +1,12 @@
-// The RTR (ready to receive) of a message: its receiver asks the sender to copy it (put), as a GPU writes to another
-// one sooner than it reads from there (2 × H100: 2.6 µs a copy, 5 and more where copies follow each other).
+// The RTR (ready to receive) of a message asks the sender to copy it (put), as a GPU writes to another one sooner
+// than it reads from there (2 × H100: 2.6 µs a copy, 5 and more where copies follow each other).
 //
 // 1. The receiver writes where to, and posts the RTR.
 // 2. Either the sender accepts it, and copies, or the receiver cancels it and copies itself (get), since a sender
-// that
-//    computes does not look: whoever changes the state first.
+//    that computes does not look: the first to change the state decides.
 // 3. A sender that cannot copy there rejects it, and the receiver copies.
 // 4. A sender that has waited long enough leaves a copy of the message in host memory (buffered), unless its receiver
-//    has posted or cancelled before: again whoever changes the state first.
+//    has posted or cancelled before: again the first to change the state decides.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +49,7 @@ class Rtr {
   }
 
   // The sender:
-  /// Where to copy the message, once; none where no RTR is posted.
+  /// Returns where to copy the message, once; no value where no RTR is posted.
   std::optional<RemoteKey> accept(std::uint64_t number) {
     if (!is_posted(number) || !change(number, kPosted, kAccepted)) return std::nullopt;
     return RemoteKey{
