@@ -6,8 +6,8 @@
 // 2. RTSs that go elsewhere, with another tag or in a context of other ranks are told apart by that, and may be as
 //    long.
 // 3. The shortest length that is left is taken, of the first group that has a free slot; the group's very shortest
-//    only where there is no other. So messages of one kind keep together, and leave the lengths of other groups to other
-//    kinds, and the shortest to those that have no choice.
+//    only where there is no other. So messages of one kind keep together, and leave the lengths of other groups to
+//    other kinds, and the shortest to those that have no choice.
 #pragma once
 
 #include <algorithm>
