@@ -1,4 +1,4 @@
-// One line of the doctor: what was looked at, whether it works, why, and what to do about it.
+// Describes one line of the doctor: what was looked at, whether it works, why, and what to do about it.
 #pragma once
 
 #include <string>
@@ -27,7 +27,7 @@ struct Check {
   std::string fix;      ///< exact command or setting; empty exactly when there is nothing to mend
 };
 
-/// What a check is about; the rest is found out.
+/// Says what a check is about; the rest is found out.
 struct Subject {
   std::string_view id, title;
   bool needed = false;

@@ -42,7 +42,7 @@ struct Remedy {
   int code;
   const char* fix;
 };
-/// What mends a driver that does not start, by CUresult.
+/// Lists what mends a driver that does not start, by CUresult.
 constexpr Remedy kRemedies[] = {
     {34, "Take the stub libcuda.so.1 (a folder called stubs) off LD_LIBRARY_PATH"},
     {46, "Another process holds the GPU exclusively: sudo nvidia-smi -c DEFAULT"},

@@ -1,5 +1,5 @@
-// Libraries of the field that are installed here: MPI, NCCL, UCX. Found by name in the usual places, then opened in a
-// process of their own, which asks for their version.
+// Finds the libraries of the field that are installed here: MPI, NCCL, UCX. They are found by name in the usual
+// places, then opened in a process of their own, which asks for their version.
 #pragma once
 
 #include <filesystem>
@@ -11,7 +11,7 @@
 
 namespace sennit::doctor {
 
-/// Where libraries and programs may be.
+/// Says where libraries and programs may be.
 struct Places {
   std::filesystem::path root = "/";
   std::vector<std::filesystem::path> path;          ///< PATH
@@ -43,7 +43,7 @@ struct LibraryReading {
   std::string problem;  ///< why it could not be opened or asked; empty when it answered
 };
 
-/// In a process of its own: opens `file` and tells its version.
+/// Opens `file` and tells its version; runs in a process of its own.
 void probe_library(const std::string& kind, const std::string& file);
 Question library_question(LibraryKind kind, const std::string& file);
 LibraryReading library_reading(const std::string& asked, const Answer& answer);

@@ -1,4 +1,4 @@
-// Locked (pinned) host memory: the staged paths of every pair of devices pass through some.
+// Checks locked (pinned) host memory: the staged paths of every pair of devices pass through some.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Bytes that cannot be right by accident, put into and read out of a device's memory.
+// Puts bytes that cannot be right by accident into a device's memory, and reads them out.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The half of sharing.h that touches memory, in processes of their own. For each kind:
+// Holds the half of sharing.h that touches memory, in processes of their own. For each kind:
 //   1. the giver fills memory of its device 0 and sends what is needed to map it (or why there is none);
 //   2. the taker maps it, for another device where that reaches device 0, checks the bytes, writes others, answers;
 //   3. the giver checks those, and tells how it went.

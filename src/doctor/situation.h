@@ -1,4 +1,5 @@
-// What kind of machine the doctor is on, and what this build can do: decides which checks apply and which are needed.
+// Says what kind of machine the doctor is on, and what this build can do: this decides which checks apply and which
+// are needed.
 #pragma once
 
 #include <filesystem>

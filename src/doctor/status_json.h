@@ -1,4 +1,4 @@
-// Errors on their way from a process that answers to the one that asked.
+// Writes errors as JSON and reads them, on their way from a process that answers to the one that asked.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Small files of /proc and /sys.
+// Reads small files of /proc and /sys.
 #pragma once
 
 #include <filesystem>
