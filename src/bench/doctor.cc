@@ -1,4 +1,5 @@
-// sennit-doctor: what works on this machine, what does not, and the exact fix; the program behind `sennit doctor`.
+// sennit-doctor tells what works on this machine, what does not, and the exact fix; it is the program behind `sennit
+// doctor`.
 #include <unistd.h>
 
 #include <array>

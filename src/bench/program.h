@@ -1,4 +1,4 @@
-// What every C++ program of sennit has in common: one JSON document on stdout, progress and one error line on
+// Holds what every C++ program of sennit has in common: one JSON document on stdout, progress and one error line on
 // stderr, and exit codes that scripts can rely on. The command line in Python reads all three.
 #pragma once
 
@@ -40,7 +40,7 @@ class Progress {
   bool on_;
 };
 
-/// What a program or subcommand does once its options are parsed: it prints its result itself.
+/// Does what a program or subcommand is for, once its options are parsed: it prints its result itself.
 using Body = std::function<Result<Exit>()>;
 
 /// A program, with subcommands or without. Wrong usage becomes an error line and exit code 2.

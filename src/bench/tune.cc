@@ -1,5 +1,5 @@
-// sennit-tune put: finds the fastest split for every size between the devices of this machine, by measuring, and
-// keeps the table that all later puts follow.
+// sennit-tune put finds the fastest split for every size between the devices of this machine, by measuring, and keeps
+// the table that all later puts follow.
 #include <unistd.h>
 
 #include <algorithm>

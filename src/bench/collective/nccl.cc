@@ -64,7 +64,7 @@ Status Nccl::make_windows(node::Node& node, std::uint64_t bytes) {
     void* window = nullptr;
     if (const int error = library_.open_window(communicator_, memory, bytes, &window, kSymmetric); error != 0)
       status = Status(Code::device_error, fmt::format("ncclCommWindowRegister: {}", library_.text(error)));
-    // Where it has none, memory is as ordinary as any.
+    // Memory is as ordinary as any where there is no window.
     if (status.ok() && window == nullptr)
       status = Status(Code::unsupported, fmt::format("NCCL {} makes no windows here", version_));
   }

@@ -45,7 +45,7 @@ double decode(device::Type type, const std::byte* from) {
     default: return decode_as<float>(from);
   }
 }
-/// Of a number that is rounded at each of at most 8 steps: relative to it.
+/// Returns the relative error of a number that is rounded at each of at most 8 steps.
 double tolerance(device::Type type) {
   switch (type) {
     case device::Type::float64: return 1e-14;

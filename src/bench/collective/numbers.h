@@ -1,5 +1,5 @@
-// What ranks give each other when a collective is checked: messages that every rank can make, and what should come of
-// them.
+// Makes what ranks give each other when a collective is checked: messages that every rank can make, and the results
+// that they should give.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ std::vector<std::byte> given(const Layout& layout, device::Type type);
 /// The first kPeriod bytes, at most, of message `index` of its output.
 std::vector<std::byte> expected(const Layout& layout, const device::Reduction& reduction, unsigned index);
 /// Returns whether `got` is what was expected: bit for bit, but for averages of floating-point numbers. Those are
-/// sums of rounded parts where the ranks are no power of two, and which rounding comes when is the algorithm's own.
+/// sums of rounded parts where the ranks are no power of two, and each algorithm rounds in an order of its own.
 bool agree(const device::Reduction& reduction, bool reduced, const std::byte* got, const std::byte* right,
            std::uint64_t bytes);
 

@@ -18,7 +18,7 @@ namespace sennit::bench::collective {
 
 namespace {
 
-/// Of the first so many GPUs, one a rank; 0 where nobody measured it.
+/// Returns the rate of exchanges between the first so many GPUs, one a rank; 0 where it was not measured.
 double links_gbps(const machine::Machine& machine, int ranks) {
   plan::Layout layout;
   for (const machine::Device& device : machine.devices)

@@ -18,7 +18,8 @@ namespace {
 
 /// Numbers beyond the output that must stay as they were.
 constexpr std::uint64_t kMargin = 256;
-/// Of one timed run: defaults, long enough that the ranks' different starts do not show.
+/// A timed run aims at so long, and has at most so many calls: defaults, long enough that the ranks' different starts
+/// do not show.
 constexpr double kRunUs = 2000;
 constexpr int kMostCalls = 200;
 
@@ -146,7 +147,7 @@ Status Rig::verify_here(const Way& way, const Layout& layout, const device::Redu
   const std::vector<std::byte> margin(kMargin, std::byte{0x5A});
   const std::vector<std::byte> mine = given(layout, reduction.type);
   std::byte* const begin = base(way, layout.in_place);
-  // In place the rest of the buffer is input; otherwise nothing at all lies behind the output.
+  // The rest of the buffer is input when the call is in place; otherwise nothing at all lies behind the output.
   std::byte* const end = begin + (layout.in_place ? layout.bytes() : layout.taken() * layout.message);
   if (auto status = spoil(begin, layout.bytes()); !status) return status;
   if (auto status = move(input_of(way, layout), mine.data(), mine.size()); !status) return status;
@@ -209,7 +210,7 @@ Result<double> Rig::run() {
 }
 
 Result<Times> Rig::time(const Way& way, const Layout& layout, const device::Reduction& reduction, double seconds) {
-  // In place, sums grow with every call until they overflow, for all ways alike: time does not depend on it.
+  // Sums grow with every call in place until they overflow, for all ways alike: time does not depend on it.
   Times times;
   times.calls = 4;
   double warm_us = 0, least_us = kRunUs;

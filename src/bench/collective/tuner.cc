@@ -25,7 +25,7 @@ using Clock = std::chrono::steady_clock;
 /// Time for each measurement of the first round, in s: five runs of 2 ms at least. A default.
 constexpr double kLeastSeconds = 0.012;
 
-/// Returns who stands for an arithmetic.
+/// Returns the reduction that stands for an arithmetic.
 device::Reduction reduction_of(coll::Arithmetic arithmetic, int ranks) {
   return {arithmetic == coll::Arithmetic::general ? device::Type::float64 : device::Type::float32,
           device::Operator::sum, static_cast<std::uint32_t>(ranks)};
@@ -102,14 +102,14 @@ class Tuner {
   }
 
   Layout layout_of(const coll::CallKey& which, const device::Reduction& reduction) const {
-    // In place an allgather has nothing to copy on its own rank; programs have both, and what is faster must be so
+    // An allgather in place has nothing to copy on its own rank; programs have both, and what is faster must be so
     // for each (32 blocks, 32 MiB a rank, two H100: 1.11 times as fast as NCCL in place, 0.97 otherwise).
     const bool in_place = which.operation != coll::Operation::allgather;
     const auto parts = Layout::parts(which.operation, rig_->node().size());
     return rig_->layout(which.operation, which.bytes * parts, reduction.type, in_place);
   }
 
-  /// Returns how NCCL does it; none where it cannot.
+  /// Returns NCCL's way to do the operation; no value where it cannot.
   std::optional<Way> nccls(const coll::CallKey& which) const {
     if (rig_->nccl() == nullptr || !Rig::nccl_can(which.operation, reduction_of(which.arithmetic, 2)) ||
         (which.windows && !rig_->nccl()->has_windows()))
@@ -170,7 +170,7 @@ class Tuner {
     return !nccls(which) || entry->nccl == nccl_name(rig_->nccl()->version());
   }
 
-  /// As rank 0's clock has it; the same on every rank.
+  /// Returns whether rank 0's clock is within the budget; equal on every rank.
   bool within_budget() {
     const double spent = std::chrono::duration<double>(Clock::now() - start_).count();
     auto all = rig_->node().group().exchange().all_gather(comm::Writer().number(spent < options_.budget_s).take());
@@ -187,7 +187,7 @@ class Tuner {
     for (const coll::Plan& each : coll::candidates(which, team, kind))
       candidates.push_back({each, coll::predict_us(which, each, team, figures_)});
     std::ranges::stable_sort(candidates, {}, &plan::Candidate::predicted_us);
-    // What would be taken without a table comes first.
+    // The plan that would be taken without a table comes first.
     const coll::Plan model = coll::choose(which, team, kind, figures_);
     const auto own = std::ranges::find(candidates, model, &plan::Candidate::plan);
     if (own != candidates.end())
@@ -208,7 +208,7 @@ class Tuner {
     };
     const auto within = [&] { return found_.entries.empty() || within_budget(); };
     auto found = plan::halve(candidates, measure, within);
-    // Who leaves a program's kernels room keeps blocks for messages, too.
+    // A program that leaves its kernels room keeps blocks for messages, too.
     std::erase_if(candidates, [&](const plan::Candidate& each) {
       return coll::fits(each.plan, plan::Entry::kBesideKernels) &&
              !coll::has_room_beside_messages(which, each.plan, team);
@@ -258,7 +258,7 @@ class Tuner {
 
 Result<std::vector<coll::CallKey>> cases_of(const TunerOptions& options, bool gpus) {
   using enum coll::Operation;
-  // In the order in which programs spend their time.
+  // The operations stand in the order in which programs spend their time.
   std::vector<coll::Operation> operations = {allreduce, allgather, reduce_scatter, broadcast, all_to_all,
                                              sendrecv,  reduce,    gather,         scatter};
   if (!options.operations.empty() && options.operations != std::vector<std::string>{"all"}) {

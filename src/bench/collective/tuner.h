@@ -1,5 +1,5 @@
-// One rank of `sennit-tune collectives`: finds the fastest plan of each operation and size, verified before it is
-// timed.
+// Runs one rank of `sennit-tune collectives`: finds the fastest plan of each operation and size, verified before it
+// is timed.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Copies over direct paths, timed from call to completion: one alone, both ways, many at once.
+// Times copies over direct paths from call to completion: one alone, both ways, many at once.
 #pragma once
 
 #include <cstdint>
@@ -45,8 +45,8 @@ struct Sweep {
 /// One message at a time from one memory to another.
 Result<machine::Curve> one_way(Rig& rig, const Stop& from, const Stop& to, machine::Method method,
                                const Sweep& sweep);
-/// As many bytes back at the same time; the time until both are done. Stands for both directions: the second curve is
-/// the first one with its ends exchanged.
+/// Times a copy with as many bytes back at the same time, until both are done. The time stands for both directions:
+/// the second curve is the first one with its ends exchanged.
 Result<std::vector<machine::Curve>> both_ways(Rig& rig, const Stop& one, const Stop& other, const Sweep& sweep);
 
 }  // namespace sennit::bench::measure

@@ -1,4 +1,4 @@
-// Measured times as figures of the machine document: pure functions.
+// Turns measured times into figures of the machine document, by pure functions.
 #pragma once
 
 #include <string>

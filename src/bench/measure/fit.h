@@ -1,4 +1,4 @@
-// The line t(n) = startup + n / rate through measured times.
+// Fits the line t(n) = startup + n / rate to measured times.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Host memory near a GPU: pinned pages come from the NUMA node of the processor that asks for them.
+// Allocates host memory near a GPU: pinned pages are on the NUMA node of the processor that asks for them.
 #pragma once
 
 #include <sched.h>

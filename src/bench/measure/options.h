@@ -1,4 +1,4 @@
-// How much a measurement measures.
+// Says how much a measurement measures.
 #pragma once
 
 #include <chrono>

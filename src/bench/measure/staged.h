@@ -1,4 +1,4 @@
-// Staged and relayed paths, each driven alone: t(n) = startup + n / rate and the shape that measured best.
+// Measures staged and relayed paths, each driven alone: t(n) = startup + n / rate and the shape that measured best.
 #pragma once
 
 #include <cstdint>

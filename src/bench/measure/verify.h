@@ -1,4 +1,4 @@
-// Whether a path really carries bytes: drivers lie, above all in virtual machines and containers, where a copy
+// Checks that a path really carries bytes: drivers lie, above all in virtual machines and containers, where a copy
 // between GPUs can report success and write elsewhere, or never end.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The loops that are timed, over one set of functions of one ABI.
+// Makes the loops that are timed, over one set of functions of one ABI.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace sennit::bench::mpi {
 
-/// What stays the same from batch to batch.
+/// Holds what does not change from batch to batch.
 template <class Abi>
 struct Setting {
   typename Abi::Comm world;
@@ -155,7 +155,7 @@ class Calls {
     for (int i = 0; i < int(layout_.given()); ++i) check(call_.request_free(sent(i)), "MPI_Request_free");
     for (int i = 0; i < int(layout_.taken()); ++i) check(call_.request_free(received(i)), "MPI_Request_free");
   }
-  /// Returns where a window's message lies.
+  /// Returns the offset of a window's message.
   std::uint64_t at(int index) const { return static_cast<unsigned>(index) * bytes_; }
 
   void send() {
@@ -288,7 +288,7 @@ class Calls {
     }
   }
 
-  /// As the OSU benchmarks do: ranks meet before each call, which is not timed.
+  /// Times a collective as the OSU benchmarks do: ranks meet before each call, which is not timed.
   void collectives(int calls, Spent& spent) {
     for (int rank = 0; rank < layout_.size; ++rank) {
       counts_.push_back(count_);
@@ -338,7 +338,7 @@ class Calls {
     const int root = Layout::kRoot;
     const int *const counts = counts_.data(), *const places = places_.data(), *const bytes = byte_places_.data();
     const auto* const types = types_.data();
-    // Of a reduce, the root alone says that it is in place.
+    // Only the root of a reduce says that it is in place.
     const bool is_root = layout_.rank == root;
     const bool placed = layout_.what.in_place && (layout_.what.operation != Operation::reduce || is_root);
     const void* const input = placed ? in_place() : input_;
@@ -390,7 +390,8 @@ class Calls {
   std::byte* const input_;
   std::byte* const output_;
   std::vector<Request> requests_;
-  // Of collectives whose ranks say how many elements each has: where they lie, in elements and in bytes.
+  // The arrays say where each rank's elements lie, in elements and in bytes, for collectives whose ranks have numbers
+  // of elements of their own.
   std::vector<int> counts_, places_, byte_places_;
   std::vector<shim::mpi::Aint> far_places_;
   std::vector<typename Abi::Datatype> types_;

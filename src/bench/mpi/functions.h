@@ -1,6 +1,6 @@
-// The functions of MPI that are measured, of one ABI: generated from src/shim/mpi/abi/functions.txt. There are two
-// sets in a process that has sennit preloaded: those that a program of this name would reach, and those of the MPI
-// itself.
+// Lists the functions of MPI that are measured, of one ABI: it is generated from src/shim/mpi/abi/functions.txt.
+// There are two sets in a process that has sennit preloaded: those that a program of this name would reach, and those
+// of the MPI itself.
 #pragma once
 
 #include <dlfcn.h>

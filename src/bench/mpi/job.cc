@@ -64,7 +64,7 @@ class JobOf final : public Job {
       return Status(Code::unsupported, fmt::format("{} has no {}", found.file, what), "--library",
                     "Use an MPI of version 3.0 or later");
     };
-    // What is preloaded has a name that no MPI has.
+    // The preloaded library exports a name that no MPI has.
     const bool preloaded = dlsym(RTLD_DEFAULT, "sennit_emulated_allocate") != nullptr;
     auto disabled = environment_switch("SENNIT_DISABLE");
     if (!disabled) return disabled.status();
@@ -112,7 +112,8 @@ class JobOf final : public Job {
     return library_->all_gather(library_->comm_world(), mine, all, bytes);
   }
 
-  /// What starts and ends MPI, and makes what both kinds of calls use: the drop-in has to know of it.
+  /// Returns the functions that start and end MPI, and make what both kinds of calls use: the drop-in has to know of
+  /// it.
   Functions<Abi>& made_by() { return is_before_mpi() ? with_ : without_; }
   bool is_before_mpi() const { return has_sennit_ || is_observed_; }
 

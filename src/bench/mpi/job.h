@@ -1,5 +1,5 @@
-// The job as its ranks see it through MPI: the functions that are measured, with and without sennit before them, and
-// what ranks tell each other in between.
+// Shows the job as its ranks see it through MPI: the functions that are measured, with and without sennit before
+// them, and what ranks tell each other in between.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace sennit::bench::mpi {
 
-/// What one rank does in one variant: its buffers, and who is called.
+/// Describes what one rank does in one variant: its buffers, and whose functions are called.
 struct Batch {
   Layout layout;
   bool with_sennit = false;    ///< by its entry points
@@ -27,7 +27,7 @@ struct Batch {
   bool by_hand() const { return staged_input != nullptr; }
 };
 
-/// What calls take.
+/// Holds the time that calls take.
 struct Spent {
   double us = 0;      ///< what is timed
   double all_us = 0;  ///< with what is not, such as ranks that meet before each collective
@@ -47,7 +47,7 @@ class Job {
   bool is_observed() const { return is_observed_; }
   /// The MPI's function that an operation needs and that this one, being older, has not; else empty.
   virtual std::string lacks(const Benchmark& benchmark) const = 0;
-  /// Returns what the MPI says of itself, in one line.
+  /// Returns the MPI's own version text, in one line.
   const std::string& version() const { return version_; }
 
   /// Collective. What is timed of one call, or of one message of a window, and all of a call, on the slowest rank;

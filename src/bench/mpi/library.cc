@@ -17,7 +17,7 @@ namespace {
 
 using shim::mpi::Flavour;
 
-/// As the preloaded library knows them (src/shim/front/front.c).
+/// Lists the names that the preloaded library knows (src/shim/front/front.c).
 constexpr std::array<std::pair<std::string_view, Flavour>, 5> kKnown = {{{"libmpi.so.40", Flavour::openmpi},
                                                                          {"libmpi.so.12", Flavour::mpich},
                                                                          {"libmpich.so.12", Flavour::mpich},

@@ -1,4 +1,4 @@
-// What messages consist of and how they are reduced, by MPI's names or by sennit's.
+// Names what messages consist of and how they are reduced, by MPI's names or by sennit's.
 #pragma once
 
 #include <string>

@@ -24,7 +24,7 @@ namespace sennit::bench::mpi {
 
 namespace {
 
-/// That one case may take: a default, since MPI's own waits have no end.
+/// One case may take so long: a default, since MPI's own waits have no end.
 constexpr std::chrono::seconds kLongest{300};
 
 bool drop_in_is_loaded() {
@@ -110,7 +110,8 @@ class Rank {
     return {};
   }
 
-  /// What came with MPI 4.0 and an older one has not; where nothing else is left, that is all there is to say.
+  /// Leaves out operations that came with MPI 4.0 and that an older MPI lacks; where no other is left, that is all
+  /// there is to say.
   void leave_out_lacking(Cases& cases) {
     std::map<std::string, std::set<std::string>> told;
     std::erase_if(cases.list, [&](const Case& what) {
@@ -185,7 +186,7 @@ class Rank {
     }
   }
 
-  /// In the order of the rows.
+  /// Returns the variants in the order of the rows.
   std::vector<Variant> variants_of(const Case& what) const {
     std::vector<Variant> variants;
     const bool gpu = any_gpu(what.buffers) && has_size(what.operation);

@@ -1,5 +1,5 @@
-// Where operations are measured: this rank's buffers; each variant is verified and then timed on them, together with
-// all other ranks.
+// Measures operations in this rank's buffers: each variant is verified and then timed in them, together with all
+// other ranks.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ struct Variant {
 };
 inline constexpr const char* kOwn = "sennit";
 
-/// Of one variant; times are of one call, or of one message of a window, on the slowest rank.
+/// Holds the times of one variant, of one call, or of one message of a window, on the slowest rank.
 struct Times {
   measure::Summary summary;
   int calls = 0;   ///< in a batch

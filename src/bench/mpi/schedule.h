@@ -1,4 +1,4 @@
-// How often each variant of a case is called, and in which order. Pure.
+// Says how often each variant of a case is called, and in which order. Pure.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// How two variants compare whose batches took turns. Pure.
+// Compares two variants whose batches took turns. Pure.
 #pragma once
 
 #include <span>

@@ -1,5 +1,5 @@
-// Whether messages arrived: sources hold a pattern, destinations poison, and afterwards every byte is compared on the
-// host.
+// Checks that messages arrived: sources hold a pattern, destinations poison, and afterwards every byte is compared on
+// the host.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// Sennit's own programs as children of this one: ranks of the benchmark, and the measurement of the machine.
+// Starts sennit's own programs as children of this one: ranks of the benchmark, and the measurement of the machine.
 #pragma once
 
 #include <filesystem>
@@ -16,7 +16,7 @@ std::filesystem::path own_program();
 
 /// Before every line of rank 0's outcome on stdout, so that what libraries print there does not get into it.
 inline constexpr std::string_view kOutcomePrefix = "sennit-outcome: ";
-/// What rank 0 tells its parent, in many short lines: the launcher cuts long ones.
+/// Prints what rank 0 tells its parent, in many short lines: the launcher cuts long ones.
 void print_outcome(const Json& outcome);
 
 struct Child {

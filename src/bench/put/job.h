@@ -1,4 +1,5 @@
-// What the ranks of one pair are to measure. The parent process writes it, on the command line of the ranks.
+// Describes what the ranks of one pair are to measure. The parent process writes it, on the command line of the
+// ranks.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The command line of sennit-bench-put, and what it means on a machine.
+// Parses the command line of sennit-bench-put, and says what it means on a machine.
 #pragma once
 
 #include <memory>

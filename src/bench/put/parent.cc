@@ -65,7 +65,8 @@ class Parent {
  private:
   std::string executor_name() const { return std::string(device::name(executor_->kind())); }
 
-  /// As a communicator does: --machine, SENNIT_MACHINE, what was measured here, what can be discovered.
+  /// Finds the machine as a communicator does: --machine, SENNIT_MACHINE, what was measured here, what can be
+  /// discovered.
   Status find_machine() {
     auto known = machine::known_machine(options_.machine, executor_name(), node::extras_of(*executor_));
     const bool named = !options_.machine.empty() || !environment("SENNIT_MACHINE").empty();

@@ -1,4 +1,4 @@
-// The result model that all benchmarks share, and its JSON; schemas/result.schema.json states it for readers.
+// Defines the result model that all benchmarks share, and its JSON; schemas/result.schema.json states it for readers.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ Json to_json(const Row& row);
 /// Errors: corrupt, naming the member.
 Result<Row> row_from(const Json& json);
 
-/// What the ranks of one pair found, as the parent reads it.
+/// Holds what the ranks of one pair found, as the parent reads it.
 struct Outcome {
   std::vector<Row> rows;
   std::vector<std::string> warnings;  ///< sentences that end with what to do

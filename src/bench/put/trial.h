@@ -1,4 +1,4 @@
-// One case, all variants: verified first, then timed in turns.
+// Tries one case with all variants: verified first, then timed in turns.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// The ways of sending one message that are measured beside each other, behind one interface.
+// Puts the ways of sending one message that are measured beside each other behind one interface.
 #pragma once
 
 #include <map>

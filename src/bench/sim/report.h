@@ -1,4 +1,4 @@
-// What the answers of sennit-sim have in common: costs by their names, and what holds a job up.
+// Holds what the answers of sennit-sim have in common: costs by their names, and what holds a job up.
 #pragma once
 
 #include <cmath>
