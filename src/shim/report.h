@@ -1,4 +1,4 @@
-// What a drop-in did with a program's calls, counted; the same for MPI and NCCL.
+// Counts what a drop-in did with a program's calls; one class serves MPI and NCCL.
 #pragma once
 
 #include <array>

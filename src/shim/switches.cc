@@ -15,8 +15,8 @@ namespace sennit::shim {
 
 namespace {
 
-/// What the drop-ins do, by the names of MPI's functions. Each collective has its forms that end in a request too, as
-/// iallreduce and allreduce_init.
+/// Lists what the drop-ins do, by the names of MPI's functions. Each collective has its forms that end in a request
+/// too, as iallreduce and allreduce_init.
 constexpr std::string_view kCollectives[] = {"allreduce", "reduce",    "reduce_scatter", "reduce_scatter_block",
                                              "bcast",     "allgather", "allgatherv",     "gather",
                                              "gatherv",   "scatter",   "scatterv",       "scan",
