@@ -1,4 +1,4 @@
-// The program's MPI library, of one ABI, through the neutral face that the drop-in uses.
+// Shows the program's MPI library, of one ABI, through the neutral face that the drop-in uses.
 #pragma once
 
 #include <dlfcn.h>
@@ -177,7 +177,7 @@ class Library final : public Mpi {
   std::optional<std::vector<stage::Segment>> segments(Handle type) const override { return types_.segments(type); }
   std::span<const std::int64_t> far(Handle type) const override { return types_.far(type); }
   Handle type_of_bytes(std::int64_t bytes) const override { return types_.type_of_bytes(byte_, bytes); }
-  /// Returns whether it is the library's own: data begins at the address, and is nowhere else.
+  /// Returns whether the type is the library's own: data begins at the address, and is nowhere else.
   bool is_predefined(Handle type) const { return types_.is_predefined(type); }
   /// A program has freed some: another one may have its handle.
   void type_freed() const { types_.freed(); }
@@ -210,7 +210,7 @@ class Library final : public Mpi {
     const auto found = ops_.find(op);
     return found != ops_.end() ? types_.numbers(type, found->second, op) : std::nullopt;
   }
-  /// Returns whether the MPI reduces such elements. `type`: a predefined one.
+  /// Returns whether the MPI reduces elements of the type by the operator. `type`: a predefined one.
   bool accepts(Handle type, Handle op) const { return types_.accepts(type, op); }
   /// For a collective call of this process alone.
   typename LibraryTypes<Abi>::Alone alone() const { return types_.alone(); }
@@ -441,7 +441,7 @@ class Library final : public Mpi {
   int end_placeholder(Handle request) const override {
     return call_.grequest_complete(from_handle<typename Abi::Request>(request));
   }
-  /// That of a request that was no message's.
+  /// Returns the status of a request that was not a message's.
   typename Abi::Status empty_status() const {
     typename Abi::Status status{};
     auto none = from_handle<typename Abi::Request>(request_null_);
@@ -522,7 +522,7 @@ class Library final : public Mpi {
   };
 
   typename Abi::Request no_request() const { return from_handle<typename Abi::Request>(request_null_); }
-  /// Returns what a look at a request has told.
+  /// Fills in what a look at a request has told, and returns MPI's code.
   int told(int code, int flag, const typename Abi::Status& status, bool& done, Received& received) const {
     static_assert(sizeof status <= sizeof received.status);
     std::memcpy(received.status.data(), &status, sizeof status);

@@ -1,5 +1,5 @@
-// The types of the program's MPI library, of one ABI: how large they are, what they are made of, and how elements are
-// packed.
+// Describes the types of the program's MPI library, of one ABI: how large they are, what they are made of, and how
+// elements are packed.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@
 
 namespace sennit::shim::mpi {
 
-/// What the functions of Mpi that have these names do, for all that is not said here.
+/// Implements the functions of Mpi that have these names; their contracts are in mpi.h, but for what is said here.
 template <class Abi>
 class LibraryTypes {
  public:
@@ -85,9 +85,9 @@ class LibraryTypes {
     return known != nullptr ? known->shape.size : -1;
   }
 
-  /// Returns whether the library takes messages of it, and so may be asked about it: of another one it would tell an
-  /// error handler of the program's, and not that of the communicator which the program's call is on. No function of
-  /// MPI says so. To pack nothing takes 20 to 40 ns, and every MPI looks at the type before.
+  /// Returns whether the library takes messages of the type, and so may be asked about it. A question about another
+  /// type would call an error handler of the program's, and not that of the communicator which the program's call is
+  /// on. MPI has no function that tells. To pack nothing takes 20 to 40 ns, and every MPI looks at the type before.
   bool is_valid(Handle handle) const {
     if (handle == none_) return false;
     if (checks_ == kNoHandle || types_.contains(handle)) return true;
@@ -158,7 +158,8 @@ class LibraryTypes {
     Shape one;
     if (shape(type, one) != 0 || one.extent < 0) return false;
     std::vector<std::byte> in(static_cast<std::size_t>(one.extent)), out(in.size());
-    // Of one rank nothing is reduced, so that what an MPI fails at (MPICH 4.0 at MPI_LAND of MPI_FLOAT) does no harm.
+    // A communicator of one rank reduces nothing, so that an MPI's mistake (MPICH 4.0 at MPI_LAND of MPI_FLOAT) does
+    // no harm.
     const Alone here = alone();
     return checks_ != kNoHandle && call_.allreduce(in.data(), out.data(), 1, from_handle<Datatype>(type),
                                                    from_handle<Op>(op), here.comm) == 0;
@@ -213,7 +214,7 @@ class LibraryTypes {
       return copy_segments(handle, one.extent, bytes, [&](const stage::Segment& segment, std::int64_t at) {
         std::memcpy(address_of(segment), from + at, static_cast<std::size_t>(segment.bytes));
       });
-    // In pieces that an int counts.
+    // MPI_Unpack is called for runs of elements that an int counts.
     const std::int64_t most =
         std::max<std::int64_t>(1, (std::int64_t{1} << 30) / std::max<std::int64_t>(one.size, 1));
     for (std::int64_t left = one.size > 0 ? bytes / one.size : 0; left > 0;) {
@@ -230,7 +231,7 @@ class LibraryTypes {
   }
 
  private:
-  /// Where an error is a code alone, once there is such a communicator.
+  /// Returns the communicator on which an error is a code alone, once there is such a one.
   Comm quiet() const { return from_handle<Comm>(checks_ != kNoHandle ? checks_ : self_); }
   static std::byte* address_of(const stage::Segment& absolute) {
     return reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(absolute.first));
@@ -259,7 +260,7 @@ class LibraryTypes {
     return unpack(whole.data(), one.size, to, handle);
   }
 
-  /// As rows(), of a type that others are made of: it need not be committed.
+  /// Does what strided() does for a type that others are made of: it need not be committed.
   std::optional<stage::Strided> strided_in(Handle handle) const {
     if (const auto uniform = made_of(handle)) {
       const std::int64_t bytes = uniform->count * bytes_of(uniform->meaning);
@@ -274,7 +275,7 @@ class LibraryTypes {
     return known ? strided_of<Abi>(*made, *one, shape.extent) : std::nullopt;
   }
 
-  /// As segments(), of a type that others are made of.
+  /// Does what segments() does for a type that others are made of.
   std::optional<std::vector<stage::Segment>> segments_in(Handle handle) const {
     Shape shape;
     if (ask_shape(handle, shape) != 0) return std::nullopt;
@@ -309,9 +310,9 @@ class LibraryTypes {
     return all;
   }
 
-  /// Of a type's first byte, if that is not at the address, and of all else that may lie in another memory. Memory of
-  /// GPUs begins at multiples of 64 KiB and more. What lies at equal distances is an array, if it is not a few; of
-  /// many parts those are told apart that have the longest gaps before them.
+  /// Returns the place of a type's first byte, if that is not at the address, and of all else that may lie in another
+  /// memory. Memory of GPUs begins at multiples of 64 KiB and more. Parts at equal distances are taken for one array,
+  /// unless they are few; of many parts those are told apart that have the longest gaps before them.
   std::vector<std::int64_t> far_places(Handle handle, Aint lower, Aint extent) const {
     constexpr Aint kNear = 64 << 10;
     constexpr std::size_t kFew = 16;
@@ -341,7 +342,7 @@ class LibraryTypes {
     return places;
   }
 
-  /// What came from a predefined type must not be freed, what came from a derived one must.
+  /// Frees a type that get_contents has returned: a derived type must be freed, a predefined one must not.
   void free_contents(Datatype& inner) const {
     if (types_.find(to_handle(inner)) != types_.end()) return;
     const auto combiner = contents_.combiner(call_, inner);
@@ -349,7 +350,7 @@ class LibraryTypes {
       (void)call_.type_free(&inner);
   }
 
-  /// As uniform(), of a type that need not be committed: what others are made of.
+  /// Does what uniform() does for a type that need not be committed: others are made of it.
   std::optional<Uniform> made_of(Handle handle) const {
     if (const Known* const known = predefined(handle)) {
       return known->as_meant() ? std::optional(Uniform{known->meaning, 1}) : std::nullopt;
@@ -377,8 +378,9 @@ class LibraryTypes {
     bool as_meant() const { return shape.size == bytes_of(meaning); }
   };
 
-  /// Returns what the answer is. An error must not get to the program, and MPI_Reduce_local has no communicator to
-  /// return it on; so it is called for what the MPI accepts elsewhere. Several threads may ask the same.
+  /// Tries the MPI's reduction, and returns the answer that numbers() keeps. An error must not get to the program,
+  /// and MPI_Reduce_local has no communicator to return it on; so it is called only for what the MPI accepts
+  /// elsewhere. Several threads may ask at once.
   std::uint8_t ask(Handle type, const Known& known, device::Operator op, Handle given) const {
     // MPICH 4.0 ends the job at some pairs that it accepts, which are none of sennit's.
     if (!device::supports(known.meaning.type, op)) return kRefused;

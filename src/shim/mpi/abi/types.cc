@@ -48,7 +48,7 @@ void store(Type type, int value, std::byte* to) {
   put(static_cast<std::int64_t>(value));
 }
 
-/// The same bits with a sign, or without.
+/// Returns the type with the same bits that has a sign where `type` has none, and the other way round.
 Type other_of(Type type) {
   return is_integer(type) ? static_cast<Type>(static_cast<unsigned>(type) ^ 1U) : type;
 }

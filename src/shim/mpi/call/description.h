@@ -41,7 +41,7 @@ inline constexpr Argument kAbsent = -1;
 inline constexpr std::size_t kMostArguments = 16;
 inline constexpr Entry kNoEntry = Entry{0xffff};
 
-/// How a function's arguments tell the elements of a buffer.
+/// Says how a function's arguments describe the elements of a buffer.
 enum class Layout : std::uint8_t {
   one,     ///< one element of the type
   bytes,   ///< `count` bytes
@@ -90,7 +90,7 @@ struct Description {
   Argument partitions = kAbsent, target_rank = kAbsent, target_place = kAbsent, target_count = kAbsent;
   Argument target_type = kAbsent;
   Argument made = kAbsent, freed = kAbsent;  ///< where a new communicator or window is put, or the one is that goes
-  /// Of what ends requests: several of them, or their states; how many ended, and which.
+  /// These belong to functions that end requests: several of them, or their states; how many ended, and which.
   Argument requests = kAbsent, request_count = kAbsent, statuses = kAbsent, flag = kAbsent, completed = kAbsent;
   Argument indices = kAbsent;
   Argument position = kAbsent;  ///< an integer that MPI_Pack and MPI_Unpack read and write
@@ -102,7 +102,7 @@ struct Description {
   constexpr bool takes_turns() const {
     return (kind == Kind::collective || kind == Kind::neighbor) && form == Form::nonblocking;
   }
-  /// Returns whether all ranks have to come before the call, since the MPI alone carries it out.
+  /// Returns whether all ranks must have come before the MPI gets the call, since it alone carries it out.
   constexpr bool comes_first() const {
     const bool of_all = kind == Kind::collective || kind == Kind::neighbor;
     return (of_all && !takes_turns() && !blocks_all()) || all_of_file || is_without_memory();

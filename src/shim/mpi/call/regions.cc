@@ -24,7 +24,7 @@ Result<Region> Region::make(const Mpi& mpi, std::int64_t count, Handle type) {
 }
 
 Status Region::pack(const std::byte* image, std::byte* packed) const {
-  // In pieces that an int counts.
+  // MPI_Pack is called for runs of elements that an int counts.
   const std::int64_t most = std::max<std::int64_t>(1, (std::int64_t{1} << 30) / shape_.size);
   for (std::int64_t done = 0; done < count_; done += most) {
     const std::int64_t now = std::min(most, count_ - done);

@@ -1,4 +1,4 @@
-// The bytes that elements of a type have in memory, for copies that leave alone what lies between them.
+// Copies the bytes that elements of a type have in memory, and leaves alone what lies between them.
 #pragma once
 
 #include <cstddef>
@@ -21,11 +21,11 @@ class Region {
   /// Errors: invalid_argument for a type or a count that MPI does not take.
   static Result<Region> make(const Mpi& mpi, std::int64_t count, Handle type);
 
-  /// Of data.
+  /// Returns the bytes of data.
   std::uint64_t bytes() const { return bytes_; }
   /// From the first byte to the last one, from the address that a call names.
   const Span& span() const { return span_; }
-  /// Returns whether the data is the span, in the order of addresses.
+  /// Returns whether the data fills the whole span, in the order of addresses.
   bool dense() const { return dense_; }
 
   /// The data, one behind the other, from memory at `base` (which only `copy` can read) and to it.

@@ -1,4 +1,4 @@
-// Where the data of a call's elements lies in memory.
+// Says where the data of a call's elements lies in memory.
 #pragma once
 
 #include <optional>

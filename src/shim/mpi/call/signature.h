@@ -1,5 +1,5 @@
-// What all ranks of a collective call give alike, in a few bits: ranks that disagree, which MPI does not allow, find
-// out before anything is read or written (collective_vote.h).
+// Condenses what all ranks of a collective call must give alike into a few bits: ranks that disagree, which MPI does
+// not allow, find out before anything is read or written (collective_vote.h).
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ std::string describe(const Work& work);
 
 /// A mismatch: this rank of the communicator gives another thing than rank 0.
 Status disagreement(int rank);
-/// The same, with what the rank that is told gives; other statuses as they are.
+/// Adds to a mismatch what the rank that is told gives; returns other statuses as they are.
 Status given_by(const Work& work, const Status& status);
 
 }  // namespace sennit::shim::mpi

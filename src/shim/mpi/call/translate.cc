@@ -141,7 +141,7 @@ class Translation {
       total += all.count_of(rank);
     }
     const std::int64_t mine = all.count_of(rank_);
-    // Of unequal parts each is reduced for all ranks.
+    // Unequal parts are each reduced for all ranks.
     const WhyNot why =
         equal ? reduce(Operation::reduce_scatter, mine, all.type) : reduce(Operation::allreduce, total, all.type);
     if (!why.empty()) return why;
@@ -261,7 +261,7 @@ class Translation {
         return why;
       work_.request.output = const_cast<void*>(receive().address);
     }
-    // In place, this rank's own message is where it belongs.
+    // This rank's own message is where it belongs, where the call is in place.
     const auto own = static_cast<std::size_t>(rank_);
     if (sends_from_output && !gathers) {
       work_.request.input = receive().address;

@@ -11,7 +11,7 @@ Status Arrivals::progress_until(Handle comm, std::span<const int> ranks, const D
   for (Backoff backoff; !done(); backoff.wait()) {
     progress_.make();
     job_.mpi.progress();
-    // Of a communicator that is of no use any more, some may never come.
+    // Some ranks of a revoked communicator may never come.
     if (comm != kNoHandle && job_.mpi.revoked(comm)) break;
     if (auto lost = job_.communicators->group().check(ranks); !lost) return lost;
   }
@@ -91,7 +91,7 @@ Status Arrivals::drain_now(Handle comm, CommState& one, Until until) {
     progress_.make();
     job_.mpi.progress();
   }
-  // Of a communicator that is of no use any more the real function says so.
+  // The real function reports that a communicator is revoked.
   const bool failed = (waited || one.broken) && !job_.mpi.revoked(comm);
   return failed ? job_.communicators->check(one) : Status();
 }

@@ -1,4 +1,4 @@
-// Blocking collective calls that sennit does: where all ranks of a communicator can, which each says on its vote
+// Does blocking collective calls with sennit: where all ranks of a communicator can, which each says in its vote
 // (collective_vote.h), sennit's communicator beside it does the call (communicator.h). Ranks may be on several nodes,
 // where messages are long (several_nodes.h).
 //

@@ -7,7 +7,7 @@ namespace sennit::shim::mpi {
 
 namespace {
 
-/// In names, so that threads which make several calls at once mix up few.
+/// These bits stand in names, so that threads which make several calls at once mix up few.
 constexpr std::uint64_t kOfGroup = std::uint64_t{1} << 63, kOfFile = std::uint64_t{1} << 62,
                         kOfWindow = std::uint64_t{1} << 61;
 

@@ -51,7 +51,8 @@ class CollectiveVote {
     return calls_;
   }
 
-  /// As vote_yes(), for a call that ends in a request; none while no place is free. looked() is owed for each.
+  /// Votes as vote_yes() does, for a call that ends in a request; no value while no place is free. looked() is owed
+  /// for each.
   std::optional<std::uint64_t> begin(std::uint32_t signature = 0) {
     const auto place = std::ranges::find_if(begun_, [&](const Place& begun) { return is_free(begun); });
     if (place == begun_.end()) return std::nullopt;

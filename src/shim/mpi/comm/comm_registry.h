@@ -1,5 +1,5 @@
-// The program's communicators as the drop-in knows them: which have all their ranks on this node, what those ranks
-// say of their calls, and sennit's communicator beside each.
+// Keeps the program's communicators as the drop-in knows them: which have all their ranks on this node, what those
+// ranks say of their calls, and sennit's communicator beside each.
 #pragma once
 
 #include <array>
@@ -51,14 +51,14 @@ struct CommState {
   std::unique_ptr<Communicator> communicator;
   OneNode* on_node = nullptr;  ///< sennit's communicator, where it is one of ranks on this node
 
-  /// Returns whether this rank leads its node.
+  /// Returns whether this rank leads its node in the communicator.
   bool leads() const { return nodes->place(shape.rank).rank == 0; }
 
   CallQueue queue;                  ///< of calls that end in a request
   std::atomic<bool> waits{false};   ///< whether any of those waits,
   std::atomic<bool> active{false};  ///< or is being done by sennit
   std::optional<int> device;        ///< that those are on, until sennit's communicator has one
-  /// Of calls that no vote counts; none: not asked yet, or some are of another job.
+  /// Says who takes part in calls that no vote counts; no value: not asked yet, or some ranks are of another job.
   std::optional<CallScope> scope;
   bool asked = false;  ///< for those
 
@@ -102,7 +102,7 @@ class VoteSlots {
 /// CallQueues. Thread-safe.
 class CommRegistry {
  public:
-  /// What this rank does while it waits for others, again and again: they may wait for something of it.
+  /// Is called again and again while this rank waits for others: they may wait for something of it.
   using Meanwhile = std::function<void()>;
 
   /// Collective over MPI_COMM_WORLD. `between`: how collectives of several nodes are to travel. Errors: those of
@@ -114,11 +114,12 @@ class CommRegistry {
   NodeVote& node_vote() { return *node_vote_; }
   PeerQuery& peer_query() { return *peer_query_; }
   CallScopes& scopes() { return scopes_; }
-  /// Of all ranks of MPI_COMM_WORLD, for the drop-in alone; kNoHandle where they are on one node, or there is none.
+  /// Returns a communicator of all ranks of MPI_COMM_WORLD, for the drop-in alone; kNoHandle where they are on one
+  /// node, or it could not be made.
   Handle beside() const { return beside_; }
   std::array<std::uint64_t, 2> job() const { return {job_, ~job_}; }
 
-  /// Who is behind a rank of a communicator.
+  /// Says which process a rank of a communicator is.
   struct Peer {
     int world_rank = -1;  ///< of MPI_COMM_WORLD; -1 for one of another job
     /// Tells of the communicator's ranks and their order, alike on all of them; 0 where it has two groups.
@@ -132,8 +133,9 @@ class CommRegistry {
   void listen();
   bool listens(int world_rank);
 
-  /// Returns whether those of `awaited`, ranks of MPI_COMM_WORLD on other nodes, have come to this rank's latest call
-  /// of `one`; where some have no part in it, all its ranks on other nodes. False while that is not known.
+  /// Returns whether the ranks in `awaited`, of MPI_COMM_WORLD and on other nodes, have come to this rank's latest
+  /// call of `one`; where some have no part in the call, whether all its ranks on other nodes have. False while that
+  /// is not known.
   bool came_elsewhere(const CommState& one, std::span<const int> awaited);
 
   /// A file or a window was made by all ranks of `comm`, in this rank's latest call there.
@@ -184,7 +186,7 @@ class CommRegistry {
   /// `why_not` says why.
   std::shared_ptr<CommState> repeat(Handle comm, CommState& one, Result<std::shared_ptr<device::Executor>> executor,
                                     int device, const Meanwhile& meanwhile);
-  /// Returns whether its ranks have met, which this moves on.
+  /// Moves on the handshake of the communicator's ranks, and returns whether it has ended.
   bool ready(Handle comm, CommState& one);
   /// Why such work on several nodes is left to the real function; empty: it is not. The same on all ranks.
   std::string_view why_not(const CommState& one, const Work& work) const {
@@ -192,8 +194,8 @@ class CommRegistry {
   }
   /// Collective: makes sennit's communicator. Where that fails, on every rank, there is none and `why_not` says why.
   void match(Handle comm, CommState& one, Result<std::shared_ptr<device::Executor>> executor, int device);
-  /// The same for ranks on this node, by a thread, without a call of MPI. matched(): whether there is such a
-  /// communicator; none while it is being made, or was never begun.
+  /// Makes it likewise for ranks on this node, by a thread, without a call of MPI. matched() returns whether there is
+  /// such a communicator; no value while it is being made, or was never begun.
   void begin_to_match(CommState& one, Result<std::shared_ptr<device::Executor>> executor, int device);
   std::optional<bool> matched(CommState& one);
 

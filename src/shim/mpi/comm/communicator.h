@@ -1,4 +1,5 @@
-// sennit's communicator beside one of MPI's: the same ranks, each with the GPU that its buffers are on.
+// Declares sennit's communicator beside one of MPI's: it has the same ranks, each with the GPU that its buffers are
+// on.
 #pragma once
 
 #include <string>
@@ -24,7 +25,7 @@ class Communicator {
   /// Does the work and waits for it. Every rank does the same. Errors: as Collectives::call.
   virtual Status perform(Work& work) = 0;
 
-  /// Returns how such work is done: "two_shot_packets, 16 blocks".
+  /// Describes the plan that does such work: "two_shot_packets, 16 blocks".
   virtual std::string plan_of(const Work& work) = 0;
 
   /// Collective: no rank uses it any more.

@@ -1,5 +1,5 @@
-// How ranks of a communicator meet beside the program: over words between their processes (comm/agent.h), without a
-// call of MPI. So a thread of our own can wait there while the program goes on.
+// Lets ranks of a communicator meet beside the program: over control messages between their processes (comm/agent.h),
+// without a call of MPI. So a thread of our own can wait there while the program goes on.
 #pragma once
 
 #include <condition_variable>

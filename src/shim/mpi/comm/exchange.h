@@ -1,4 +1,4 @@
-// How sennit's ranks meet in a program that has MPI: over the program's own communicator.
+// Lets sennit's ranks meet in a program that has MPI: over the program's own communicator.
 #pragma once
 
 #include <memory>

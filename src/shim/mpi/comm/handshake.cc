@@ -21,8 +21,8 @@ CommState::~CommState() {
   if (making.joinable()) making.join();
 }
 
-/// What was begun on a revoked communicator, or with a lost rank, never ends, and MPI may write there as long as the
-/// process lives.
+/// Keeps an exchange that was begun on a revoked communicator, or with a lost rank: it never ends, and MPI may write
+/// there as long as the process lives.
 void CommRegistry::keep_for_ever(std::shared_ptr<void> pending) {
   static std::mutex mutex;
   static auto* const kept = new std::vector<std::shared_ptr<void>>();

@@ -1,4 +1,4 @@
-// Sennit's communicator beside one whose ranks are all on one node.
+// Implements sennit's communicator beside one whose ranks are all on one node.
 #pragma once
 
 #include <memory>

@@ -8,7 +8,7 @@ namespace sennit::shim::mpi {
 
 namespace {
 
-/// What such words begin with: no other word between processes does (control_exchange.cc, node_vote.cc).
+/// Begins such control messages: no other message between processes begins so (control_exchange.cc, node_vote.cc).
 constexpr std::uint64_t kQuestion = 0x7175'6573'7469'6f6e;
 
 enum class Asked : std::uint64_t {
@@ -37,7 +37,7 @@ constexpr std::size_t kMostEnded = 1024;
 
 constexpr std::size_t kMostNumbers = 6;
 
-/// That follow such a word.
+/// Returns how many numbers follow in such a message.
 constexpr std::size_t numbers_of(Asked what) {
   switch (what) {
     case Asked::listens:

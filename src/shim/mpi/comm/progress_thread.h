@@ -1,4 +1,4 @@
-// A thread that moves on what does not need the program: it sleeps while there is nothing.
+// Runs a thread that moves on what does not need the program: it sleeps while there is nothing.
 #pragma once
 
 #include <sched.h>

@@ -1,4 +1,4 @@
-// The program's own MPI as what carries bytes between nodes.
+// Has the program's own MPI carry bytes between nodes.
 #pragma once
 
 #include <numeric>

@@ -1,5 +1,5 @@
-// Sennit's communicator beside one whose ranks are on several nodes: one of its ranks on this node, and a rail of
-// the program's MPI to those in the same place on other nodes.
+// Implements sennit's communicator beside one whose ranks are on several nodes: one of its ranks on this node, and a
+// rail of the program's MPI to those in the same place on other nodes.
 #pragma once
 
 #include <memory>
@@ -35,13 +35,13 @@ class SeveralNodes final : public Communicator {
   /// Collective: what the ranks of an all-to-all-v have for each other, or those of a gather or scatter of different
   /// lengths for its root or from it.
   Status meet(const Work& work);
-  /// Of such a gather or scatter, after meet().
+  /// Returns the messages of such a gather or scatter, after meet().
   net::OfOneRank messages_of(const Work& work) const;
 
   const Mpi& mpi_;
   const Nodes nodes_;
   net::Place own_;
-  /// Of the latest meet(), in bytes, of all ranks; and see net::Messages.
+  /// Holds the lengths of the latest meet(), in bytes, of all ranks; see also net::Messages.
   struct {
     std::uint64_t longest = 0, total = 0;
     std::vector<std::uint64_t> passed;  // all-to-all-v

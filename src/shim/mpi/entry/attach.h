@@ -1,4 +1,4 @@
-// The drop-in's beginning in a process.
+// Begins the drop-in in a process.
 #pragma once
 
 #include "shim/front/front.h"

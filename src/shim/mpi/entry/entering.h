@@ -1,8 +1,8 @@
-// The way of a call of any function that takes memory, over its description (description.h).
+// Takes a call of any function that takes memory on its way, over its description (description.h).
 //
 // 1. An entry point makes a Frame of its arguments. Sends and receives of host memory, whose time counts, are left to
 //    the MPI before that.
-// 2. What comes before the call: all ranks of those that only the MPI carries out (maker, file, neighbor …).
+// 2. All ranks come first to a call that only the MPI carries out (maker, file, neighbor …).
 // 3. Where no buffer has to do with GPU memory, the call is left to the MPI (pass_on): by the program's own function,
 //    or, while requests move that the drop-in looks after, by one that does not block.
 // 4. Else the frame becomes a Call, and performing.h carries that out.
@@ -92,8 +92,8 @@ Handle file_of(const Frame& frame) {
   return to_handle(from_bits<typename Abi::File>(frame.bits[frame.of->file]));
 }
 
-/// Returns what comes before a call of all ranks that is the MPI's alone: those that wait for their turn begin, as
-/// the MPI may match both in one order, and requests of GPU memory move until each rank has come. Returns what the
+/// Does what comes before a call of all ranks that is the MPI's alone: calls that wait for their turn begin, as the
+/// MPI may match both in one order, and requests of GPU memory move until each rank has come. Returns what the
 /// program is told where a rank was lost.
 template <class Abi>
 std::optional<int> let_all_come_first(const Frame& frame) {
@@ -279,7 +279,7 @@ Frame frame_of(A... a) {
   return frame;
 }
 
-/// Returns whether memory is the host's, asked quickly: false where that takes a closer look.
+/// Returns whether memory is the host's, by a quick look: false where that takes a closer one.
 template <class Abi>
 bool is_plain_host(const void* address, typename Abi::Datatype type) {
   const auto& process = Process<Abi>::instance();
@@ -331,7 +331,7 @@ int enter_receive(void* data, Int count, typename Abi::Datatype type, int source
   return enter_frame<Abi>(frame_of<Abi, entry>(data, count, type, source, tag, comm, tail));
 }
 
-/// Returns what the entry points lead to of functions that functions.txt describes.
+/// Enters a function that functions.txt describes: the entry points lead here.
 template <class Abi, Entry entry, class... A>
 int enter(A... a) {
   constexpr const Description& of = description_of(entry);

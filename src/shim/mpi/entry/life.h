@@ -1,4 +1,4 @@
-// The wrappers of functions where a program's MPI begins and ends, and where communicators go.
+// Wraps functions where a program's MPI begins and ends, and where communicators go.
 #pragma once
 
 #include <cstdio>
@@ -36,7 +36,7 @@ void refuse_unmatched() {
     if (refusing[i] != nullptr && front.real[i] != nullptr) front.lead(i, refusing[i]);
 }
 
-/// What the drop-in has is given back while the MPI can still be called.
+/// Gives back what the drop-in has, while the MPI can still be called.
 template <class Abi>
 void finish() {
   auto& process = Process<Abi>::instance();
@@ -104,7 +104,8 @@ int no_sessions(typename Abi::Info, typename Abi::Errhandler, void*) {
   return Abi::kErrUnsupportedOperation;
 }
 
-/// What calls it when a communicator goes may use it once more, and its handle may be another one's afterwards.
+/// Frees a communicator. Callbacks that this calls may use it once more, and its handle may be another one's
+/// afterwards.
 template <class Abi, class Free>
 int let_go(typename Abi::Comm* comm, const Free& free) {
   DropIn& here = drop_in<Abi>();

@@ -1,5 +1,5 @@
-// Large counts (MPI 4.0) for a library that has none: what the generated substitutes of its missing functions stand
-// on.
+// Implements large counts (MPI 4.0) for a library that lacks them: the generated substitutes of its missing functions
+// stand on this.
 #pragma once
 
 #include <cstdint>

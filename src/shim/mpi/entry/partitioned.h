@@ -1,4 +1,4 @@
-// The wrappers of what says of parts of a partitioned message that they are there, or asks whether they have come.
+// Wraps functions that say that parts of a partitioned message are there, or ask whether they have come.
 #pragma once
 
 #include "shim/mpi/entry/wrappers.h"

@@ -1,4 +1,4 @@
-// How calls that have to do with GPU memory are carried out, by how they end: at once, in a request, or in a status.
+// Carries out calls that have to do with GPU memory, by how they end: at once, in a request, or in a status.
 #pragma once
 
 #include <functional>
@@ -10,8 +10,8 @@
 
 namespace sennit::shim::mpi::wrappers {
 
-/// Returns what the program has for a request before a call that is to make one. Some MPIs return success for a call
-/// that they have refused (Mpi::hides_errors()): then it still has that.
+/// Returns the value that a program's request has before a call that is to make one. Some MPIs return success for a
+/// call that they have refused (Mpi::hides_errors()): then the request still has it.
 template <class Abi>
 typename Abi::Request no_request() {
   return from_handle<typename Abi::Request>(Process<Abi>::instance().library->request_null());
@@ -347,7 +347,7 @@ std::optional<int> settle(std::string_view what, typename Abi::Comm comm) {
   return drop_in<Abi>().arrivals.drain(what, to_handle(comm));
 }
 
-/// Returns what a call returned that makes a file or a window of all ranks of a communicator.
+/// Names the file or window that a call of all ranks of a communicator has made. Returns the call's code.
 template <class Abi, class Made>
 int name_made(int code, Shared kind, const Made* made, typename Abi::Comm comm) {
   if (code == 0) drop_in<Abi>().arrivals.name(kind, to_handle(*made), to_handle(comm));

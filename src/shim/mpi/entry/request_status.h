@@ -1,5 +1,5 @@
-// The wrappers of functions that ask how far requests have come, and complete none: MPI_Request_get_status and, of
-// MPI 4.1, those that ask for several.
+// Wraps functions that ask how far requests have come, and complete no request: MPI_Request_get_status and, of MPI
+// 4.1, those that ask for several.
 #pragma once
 
 #include <cstring>
@@ -13,7 +13,8 @@ namespace sennit::shim::mpi::wrappers {
 template <class Abi>
 int Request_get_status(typename Abi::Request request, int* flag, typename Abi::Status* status);
 
-/// As MPI_Request_get_status, of a request that the drop-in has to do with: one that is active, found as `open`.
+/// Does what MPI_Request_get_status does, for a request that the drop-in has to do with: an active one, found as
+/// `open`.
 template <class Abi>
 int get_status(typename Abi::Request request, const RequestTable::Shared& open, int* flag,
                typename Abi::Status* status) {
@@ -90,7 +91,7 @@ class Asked {
     }
   }
 
-  /// Returns whether the drop-in has to do with any.
+  /// Returns whether the drop-in has to do with any of the requests.
   bool any() const { return !own_.empty(); }
   const Request* others() const { return others_.data(); }
   /// The program's status at a place, or what it gave to ignore it.
@@ -177,8 +178,8 @@ int Request_get_status_some(int count, const typename Abi::Request* requests, in
   return 0;
 }
 
-// The same where the library has none of the three, which are MPI 4.1's: a program that looks for the symbol finds
-// ours.
+// These three stand in where the library has none of the functions, which are MPI 4.1's: a program that looks for the
+// symbol finds ours.
 
 template <class Abi>
 int get_status_of_all(int count, const typename Abi::Request* requests, int* flag, typename Abi::Status* statuses) {

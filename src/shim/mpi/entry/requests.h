@@ -1,5 +1,5 @@
-// The wrappers of functions that complete, start and free requests: what GPU memory a request wrote comes back to it
-// when the request completes, whichever function says so.
+// Wraps functions that complete, start and free requests: what GPU memory a request wrote comes back to it when the
+// request completes, whichever function says so.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace sennit::shim::mpi::wrappers {
 
-/// What a wait for some requests needs.
+/// Says what a wait for some requests needs.
 struct Need {
   bool real = false;         ///< nothing but the real function
   RequestTable::Shared own;  ///< the first that the drop-in has to do with; null: others of this rank are to go on
@@ -86,7 +86,7 @@ int Testall(int count, typename Abi::Request* requests, int* flag, typename Abi:
   return *flag == 0 || !set.any() ? code : set.complete_all(set.statuses());
 }
 
-/// Whether a wait for several goes on where one of them was for a rank that has died.
+/// Says whether a wait for several goes on where one of them was for a rank that has died.
 enum class AfterDeath : std::uint8_t { waits, ends };
 
 /// Waits for all of them, one by one, for the code of each. MPI's code where the wait itself fails.
@@ -147,7 +147,7 @@ int Testany(int count, typename Abi::Request* requests, int* index, int* flag, t
 template <class Abi>
 int Testsome(int count, typename Abi::Request* requests, int* done, int* indices, typename Abi::Status* statuses);
 
-/// As MPI_Testany. `again`: nothing has completed, and something still may: whoever waits asks again.
+/// Does what MPI_Testany does. `again`: nothing has completed, and something still may: a wait asks again.
 template <class Abi>
 int test_any(int count, typename Abi::Request* requests, int* index, int* flag, typename Abi::Status* status,
              bool& again) {
@@ -201,7 +201,7 @@ int Waitany(int count, typename Abi::Request* requests, int* index, typename Abi
   });
 }
 
-/// As MPI_Testsome; `again` as of test_any().
+/// Does what MPI_Testsome does; `again` as in test_any().
 template <class Abi>
 int test_some(int count, typename Abi::Request* requests, int* done, int* indices, typename Abi::Status* statuses,
               bool& again) {
@@ -268,7 +268,8 @@ bool start_again(typename Abi::Request request) {
   return open != nullptr && open->persistent_call != nullptr && drop_in<Abi>().persistent.start(*open);
 }
 
-/// Returns whether the start of a persistent send is announced: a send of its own, which ends with it.
+/// Announces the start of a persistent send, where it can: a send of its own, which ends with it. Returns whether it
+/// did.
 template <class Abi>
 bool announce_again(const RequestTable::Shared& open) {
   if (open == nullptr || open->sends == nullptr) return false;
@@ -348,7 +349,8 @@ int Startall(int count, typename Abi::Request* requests) {
   return start<Abi>(count, requests, Real<Abi>::of(&Startall<Abi>, Entry::Startall));
 }
 
-/// Returns what the program's request stands for: of the start of a persistent send that is announced, another.
+/// Cancels what the program's request stands for: the start of a persistent send that is announced is another
+/// request.
 template <class Abi>
 int Cancel(typename Abi::Request* request) {
   const auto real = Real<Abi>::of(&Cancel<Abi>, Entry::Cancel);

@@ -1,4 +1,4 @@
-// The wrappers of functions that wait for other ranks without touching memory.
+// Wraps functions that wait for other ranks without touching memory.
 #pragma once
 
 #include "shim/mpi/entry/wrappers.h"

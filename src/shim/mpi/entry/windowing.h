@@ -1,4 +1,4 @@
-// The wrappers of functions that make windows and end them, and of those that begin and end epochs.
+// Wraps functions that make windows and end them, and those that begin and end epochs.
 #pragma once
 
 #include "shim/mpi/entry/wrappers.h"

@@ -1,5 +1,5 @@
-// The wrappers of functions that take memory: one line each, generated from functions.txt, over entering.h. And those
-// that make two calls of one.
+// Wraps functions that take memory: one line each, generated from functions.txt, over entering.h. Calls that are made
+// as two are here as well.
 #pragma once
 
 #include "shim/mpi/entry/entering.h"
@@ -54,7 +54,7 @@ int send_and_receive(const void* sendbuf, Int sendcount, typename Abi::Datatype 
   return code;
 }
 
-/// The same by one buffer: what is sent is a copy.
+/// Sends and receives likewise by one buffer: what is sent is a copy.
 template <class Abi, class Int>
 int send_and_receive_in_place(void* buf, Int count, typename Abi::Datatype datatype, int dest, int sendtag,
                               int source, int recvtag, typename Abi::Comm comm, typename Abi::Status* status) {

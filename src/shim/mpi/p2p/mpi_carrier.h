@@ -1,4 +1,4 @@
-// What messages between nodes have the program's MPI carry, on a communicator that only the drop-in has.
+// Has the program's MPI carry messages between nodes, on a communicator that only the drop-in has.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// Probes: a message that is announced is found as long as it is, not as its RTS; and what a matched probe
+// Answers probes: an announced message is found with its own length, not that of its RTS; and what a matched probe
 // has taken is known until it is received.
 //
 // State: the communicator of each message that a matched probe has taken. Lock: mutex_, under which nothing is

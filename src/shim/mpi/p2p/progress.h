@@ -1,4 +1,4 @@
-// Progress of requests that the real library does not know all of: whoever waits has them move on.
+// Makes progress of requests that stand for more than the real library knows: every wait has them move on.
 //
 // State: none but the requests (request_table.h). Locks: a request's mutex is held while it is looked at; under it
 // the MPI is called, and the locks of Transports and Staging are taken. The table's own lock is never held then, and
@@ -69,7 +69,7 @@ class Progress {
   void make_of_busy();
   bool ready_send(Handle request, OpenRequest& open, Program program);
   bool ready_receive(Handle request, OpenRequest& open, Program program);
-  /// As ready(), of a persistent send.
+  /// Returns what ready() does, for a persistent send.
   bool is_sent(OpenRequest& open, Program program);
   /// Completes one that is ready, and claimed; false: the real library has not done with it.
   bool complete_orphan(Handle request, OpenRequest& open);

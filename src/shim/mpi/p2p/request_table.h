@@ -1,5 +1,5 @@
-// Requests of the program that stand for more than the real library knows: what is to be done before one may
-// complete, and when it does. The program holds the real library's own handle, so every function takes it.
+// Keeps the requests of the program that stand for more than the real library knows: what is to be done before one
+// may complete, and when it does. The program holds the real library's own handle, so every function takes it.
 #pragma once
 
 #include <algorithm>
@@ -73,16 +73,17 @@ struct OpenRequest {
   bool told = false;                   ///< whose end the real library has been told
   bool let_go = false;                 ///< a send that is over though the real library's is not
   std::array<std::byte, 32> status{};  ///< of a persistent one that is finished
-  /// That, until the real library's is over too, or a persistent one that the real library has completed already.
-  /// Whoever asks for it has the mutex, or is told what was so a moment ago.
+  /// Says that the request has ended, until the real library's has, too; also set for a persistent one that the real
+  /// library has completed already. A reader holds the mutex, or gets a value that may be a moment old.
   std::atomic<bool> finished{false};
 
-  /// Whose error handler hears what goes wrong with it: kNoHandle where the program has freed it, or there was none.
+  /// Returns the communicator whose error handler hears what goes wrong: kNoHandle where the program has freed it, or
+  /// there was none.
   Handle comm() const { return made_in != nullptr ? made_in->load(std::memory_order_acquire) : kNoHandle; }
 
-  /// Returns whether somebody has to look at it from time to time, whatever the program waits for.
+  /// Returns whether the request needs a look from time to time, whatever the program waits for.
   bool moves() const {
-    // Of a persistent collective another start may be on its way: `pending` is not looked at without the mutex.
+    // Another start of a persistent collective may be on its way: `pending` is not looked at without the mutex.
     return active && (outgoing != nullptr || receive != nullptr || persistent_call != nullptr || pending != nullptr);
   }
 };
@@ -230,9 +231,9 @@ class RequestTable {
     moving_ -= static_cast<int>(std::erase_if(orphans_, [&](const auto& each) { return each.second == open; }));
     recount();
   }
-  /// Of receives whose message nobody has seen come, the one posted first: what comes next is most likely for that.
-  /// Those that were asked for kVainLooks times are left out. Null: none, or it is the only one: nothing is lost by a
-  /// look when it is waited for, and then a short message may be brought at once.
+  /// Returns the receive posted first among those whose message has not been seen: what comes next is most likely for
+  /// that. Receives that were asked for kVainLooks times are left out. Null where there is no such receive, or only
+  /// one: then nothing is lost by a look when it is waited for, and a short message may then be brought at once.
   std::pair<Handle, Shared> first_pending_receive() {
     const std::unique_lock lock(mutex_);
     drop_what_is_not_awaited();
@@ -285,7 +286,7 @@ class RequestTable {
     return some;
   }
 
-  /// Returns whether `wants` one of the communicator's receives whose message nobody has looked at.
+  /// Returns whether `wants` holds for one of the communicator's receives whose message has not been looked at.
   template <class Wants>
   bool any_unseen(Handle comm, const Wants& wants) const {
     const std::shared_lock lock(mutex_);

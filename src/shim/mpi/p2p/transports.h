@@ -1,4 +1,4 @@
-// How messages between GPUs travel without the MPI (msg/): on this node, and in chunks to other nodes.
+// Carries messages between GPUs without the MPI (msg/): on this node, and in chunks to other nodes.
 //
 // State: both of these and the memory exported to other processes, made at first use; the program's own messages that
 // look like RTSs. Lock: mutex_, of what is made at first use. Staging's is not taken under it, and the MPI is not

@@ -1,4 +1,4 @@
-// Host memory that stands for a GPU's in a window, where other ranks cannot reach that: what MPI calls the public
+// Keeps host memory that stands for a GPU's in a window, where other ranks cannot reach that: MPI calls it the public
 // copy of a window of the separate memory model (MPI 4.1, 12.4).
 #pragma once
 
@@ -25,8 +25,8 @@ std::vector<Changed> merge(std::span<std::byte> mine, std::span<std::byte> their
 
 class PublicCopy {
  public:
-  /// Of `bytes` bytes at `gpu`, which it begins with. Errors: out_of_memory, those of a copy. `gpus` and `host`
-  /// outlive it.
+  /// Makes a copy of `bytes` bytes at `gpu`, with its present contents. Errors: out_of_memory, those of a copy.
+  /// `gpus` and `host` outlive it.
   static Result<std::unique_ptr<PublicCopy>> make(stage::Gpus& gpus, stage::PinnedPool& host, std::byte* gpu,
                                                   std::uint64_t bytes, int device);
   ~PublicCopy();

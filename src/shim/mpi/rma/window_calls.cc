@@ -1,4 +1,4 @@
-// The half of windows that moves data.
+// Holds the half of windows that moves data.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -55,7 +55,7 @@ Status out_of_range(const Remote& remote, const Span& span, std::uint64_t bytes)
 }  // namespace
 
 Windows::Outcome Windows::perform(Call& call, const Remote& remote, const RealCall& real, void* request) {
-  // What is not read may be anything.
+  // A buffer that is not read may be anything.
   if (remote.op != kNoHandle && tools_.windows.is_no_op(remote.op)) call.parts[0].significant = false;
   const auto is_refused = [&] {
     if (!is_valid(call, remote)) return true;

@@ -1,5 +1,5 @@
-// What the program's MPI does with windows, in words that are the same for every ABI: what one-sided communication
-// with GPU memory needs of it.
+// Declares what one-sided communication with GPU memory needs of the program's MPI, in words that are the same for
+// every ABI.
 #pragma once
 
 #include <cstdint>

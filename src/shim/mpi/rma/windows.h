@@ -1,14 +1,13 @@
-// One-sided communication with GPU memory.
+// Windows does one-sided communication with GPU memory.
 //
 // 1. The real window has eight bytes of host memory where a rank gave memory of a GPU, and is what the program
 //    synchronises with: its epochs and locks are MPI's own. Where MPI may put off a lock, a barrier or the post of
 //    another rank to a later call, which is too late for a copy that it does not know of, this file waits for it.
-// 2. Memory of GPUs is lent to all ranks of the window (ipc_cache.h). Data goes there and comes from there by copies
-// of
-//    this process's lanes; synchronising calls wait for them before the real one.
+// 2. Memory of GPUs is exported to all ranks of the window (ipc_cache.h). Data goes there and comes from there by
+//    copies of this process's lanes; synchronising calls wait for them before the real one.
 // 3. Accumulating calls lock the target rank, bring its elements here, let MPI do the operation, and write them back;
 //    or a GPU does it where they are, if there are many, without gaps, and it has the operation.
-// 4. Of a target in host memory the real function is called, with host memory in the place of GPU memory at this end
+// 4. For a target in host memory the real function is called, with host memory in the place of GPU memory at this end
 //    until the next synchronising call.
 // 5. Where ranks cannot reach each other's memory, as on several nodes, MPI's window is of host memory that stands
 //    for the GPUs' (public_copy.h). Calls are MPI's, as of targets in host memory, and the two are brought together
@@ -51,10 +50,10 @@ struct Remote {
   Handle op = kNoHandle;
 };
 
-/// Returns where `bytes` bytes from `place` units on lie in a target's memory; none where they reach out of it.
+/// Returns where `bytes` bytes from `place` units on lie in a target's memory; no value where they reach out of it.
 std::optional<std::int64_t> offset_of(std::int64_t place, std::int64_t unit, const Span& span, std::uint64_t bytes);
 
-/// What windows use of the process.
+/// Holds what windows use of the process.
 struct WindowTools {
   const Mpi& mpi;
   const WindowMpi& windows;
@@ -70,7 +69,7 @@ struct WindowTools {
   std::function<void(std::uint64_t bytes, std::string_view how)> tell = [](std::uint64_t, std::string_view) {};
 };
 
-/// What the program told of memory that MPI was not told of.
+/// Holds memory that the program gave for a window, and that MPI was not given.
 struct WindowMemory {
   void* base = nullptr;
   std::int64_t bytes = 0;
@@ -104,7 +103,7 @@ class Windows {
   /// Returns whether other ranks reach the memory through mirrors.
   bool is_mirrored(Handle window) const;
 
-  /// What a call came to.
+  /// Says how a call went.
   struct Outcome {
     int code = 0;
     std::uint64_t bytes = 0;
@@ -118,7 +117,7 @@ class Windows {
   /// Copies of the window are over when it returns; MPI's code.
   int finish(Handle window);
   static constexpr int kEveryRank = std::numeric_limits<int>::min();  ///< no MPI's constant for a rank
-  /// What a real call brings to host memory, to be written to a GPU.
+  /// Describes what a real call brings to host memory, to be written to a GPU.
   struct Pending {
     int rank;
     std::shared_ptr<StagedBuffers> staged;
@@ -176,7 +175,8 @@ class Windows {
 
   Shared find(Handle window) const;
   Shared find_or_make(Handle window);
-  /// Returns what ranks tell each other, and each other's memory: empty, or why they do not reach that, on all ranks.
+  /// Exchanges what ranks tell each other, and imports each other's memory. Returns an empty text, or why they do not
+  /// reach that memory, on all ranks.
   std::string prepare(Handle comm, WindowMemory memory, std::int64_t unit, bool gpu, Window& window);
   Status borrow_all(Window& window);
   /// Errors: on all ranks.
@@ -185,7 +185,7 @@ class Windows {
   /// ok while all ranks of the window live.
   Status check(Handle window) const;
   int wait_for(Handle window, Handle request);
-  /// Returns whether the call may be made of a target that is mirrored.
+  /// Returns an error where the call may not be made of a target that is mirrored.
   Outcome may_reach_mirror(const Remote& remote, const Target& target) const;
   Outcome staged(Call& call, const Remote& remote, const RealCall& real, void* request);
   /// Until the lock that the program asked for is held. MPI's code.
@@ -204,12 +204,12 @@ class Windows {
     std::byte* at;
     int device;
   };
-  /// How it was done, and a detail of that.
+  /// Says how a call was done, and a detail of that.
   struct How {
     std::string_view how, detail;
   };
   Result<How> accumulate(const Reaching& reaching);
-  /// Returns what the device is to do of it; none where it is for the host, and `why` says why.
+  /// Returns what the device is to do of the call; no value where it is for the host, and `why` says why.
   std::optional<Accumulation> on_gpu(const Reaching& reaching, std::string_view& why) const;
   Status accumulate_on_gpu(const Reaching& reaching, const Accumulation& whole);
   /// Memory of the GPU that adds, for what is brought there; null: it has none left.

@@ -1,4 +1,5 @@
-// Host memory of collective operations on files that have begun and not ended: MPI has one at a time for each file.
+// Keeps the host memory of collective operations on files that have begun and not ended: MPI has one at a time for
+// each file.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
-// Calls of GPU memory that the MPI does with host memory in its place (staged_buffers.h), and copies of this process.
+// Has the MPI do calls of GPU memory with host memory in its place (staged_buffers.h), and makes copies of this
+// process.
 //
 // State: the GPUs and the pinned memory of this process, made at first use and kept to its end; files whose
 // collective operation has begun (split_files.h); the buffer of buffered sends. Lock: mutex_, of what is made at
@@ -43,7 +44,7 @@ class Staging {
   /// Puts host memory in the place of what of the call is on GPUs. Errors: those of StagedBuffers::make, and no GPU
   /// that answers.
   Result<std::shared_ptr<StagedBuffers>> stage(const Call& call) { return stage(call, true); }
-  /// As stage(), of a call that is made outside the program's own call of it.
+  /// Stages a call likewise that is made outside the program's own call of it.
   Result<std::shared_ptr<StagedBuffers>> stage_later(const Call& call) { return stage(call, false); }
   /// Does a blocking call with host memory, to its end; `why` it is staged. Returns what the program is told.
   int perform(const Call& call, const RealCall& real, std::string_view why);
