@@ -1,11 +1,11 @@
-// The host-staged path between two processes. A GPU shared by processes runs their kernels in turns, so a kernel of
+// ProxyChannel is the host-staged path between two processes. A GPU shared by processes runs their kernels in turns, so a kernel of
 // the sending process on the receiving GPU would make both wait for time slices (measured on 4 × H200: a 64 MiB
 // exchange takes 1 to 2 ms instead of 0.18). Each process therefore launches only on its own GPU: the one that puts
 // asks the other, through shared memory, to run the receiving end.
 //
 // 1. The asking side makes a memfd with the ring and a queue of requests, pins it, and offers it to the peer.
 // 2. The peer's service, which its proxy thread runs, fetches, maps and pins it, and says that it is ready; until
-// then messages take other paths.
+//    then messages take other paths.
 // 3. For a message the asking side posts the request, rings the peer's doorbell, and enqueues its own end on its
 //    lane; the end first, where the message cannot start yet.
 // 4. The service launches the other end as soon as the asking side's blocks have begun (their first count moves), so
