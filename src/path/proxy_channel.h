@@ -1,7 +1,7 @@
-// ProxyChannel is the host-staged path between two processes. A GPU shared by processes runs their kernels in turns, so a kernel of
-// the sending process on the receiving GPU would make both wait for time slices (measured on 4 × H200: a 64 MiB
-// exchange takes 1 to 2 ms instead of 0.18). Each process therefore launches only on its own GPU: the one that puts
-// asks the other, through shared memory, to run the receiving end.
+// ProxyChannel is the host-staged path between two processes. A GPU shared by processes runs their kernels in turns,
+// so a kernel of the sending process on the receiving GPU would make both wait for time slices (measured on 4 × H200:
+// a 64 MiB exchange takes 1 to 2 ms instead of 0.18). Each process therefore launches only on its own GPU: the one
+// that puts asks the other, through shared memory, to run the receiving end.
 //
 // 1. The asking side makes a memfd with the ring and a queue of requests, pins it, and offers it to the peer.
 // 2. The peer's service, which its proxy thread runs, fetches, maps and pins it, and says that it is ready; until
