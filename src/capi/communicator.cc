@@ -89,7 +89,7 @@ Result<std::shared_ptr<Communicator>> Communicator::create(std::unique_ptr<comm:
   made->lanes_[nullptr].lane = &made->node().lane();
   if (options.messages) {
     made->collectives().keep_blocks_for_messages(*most_blocks);
-    // A message's two ranks meet nobody else, so that it must be all of them now.
+    // The two ranks of a message meet no other rank, so all ranks must meet now.
     if (auto status = made->collectives().meet(); !status) return status;
   }
   return made;

@@ -156,8 +156,8 @@ Status start_exchange(const Start& start) {
   exchange.cut(start.plan.blocks);
   return start.launch(Program{exchange, start.team, way...});
 }
-/// Two ranks know how long their messages are, and nobody else does: how they are cut depends on that alone. All
-/// launch the same blocks, though some may have nothing to do: see links.h.
+/// Only the two ranks of a message know how long it is: how they are cut depends on that alone. All launch the same
+/// blocks, though some may have nothing to do: see links.h.
 template <Way... way>
 Status start_all_to_all_v(const Start& start) {
   constexpr std::uint64_t kLeast = 4 * KiB;  // a default

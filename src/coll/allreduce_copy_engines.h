@@ -7,14 +7,14 @@
 // 3557 instead of 3471). Slices are cut into chunks; the slots of the scratch hold the arrivals of kDepth chunks of
 // both kinds.
 //
-// 1. All ranks meet (EngineStart): nobody uses the slots any more for what came before. Then tickets are written:
+// 1. All ranks meet (EngineStart): no rank uses the slots any more for what came before. Then tickets are written:
 //    the counts that this call's chunks will have, in memory of this rank, since a captured call must find new ones
 //    every time.
 // 2. For each chunk, scatter: each peer gets its slice's chunk of our input, and then the chunk's ticket.
 // 3. Reduce (EngineReduce): once every peer's ticket has come, its chunk is added, into our own slice of the output.
 // 4. Gather, one chunk behind: each peer gets the chunk of our slice of the output, and its ticket.
 // 5. Keep (EngineKeep): once every peer's ticket has come, the chunks of their slices are copied into the output.
-// 6. All ranks meet again (EngineEnd): nobody's slots are in use when the next call begins.
+// 6. All ranks meet again (EngineEnd): no slots are in use when the next call begins.
 //
 // Who may write where: the scatter of chunk t goes where chunk t - kDepth was; it waits until we have kept the chunk
 // t - kDepth of every peer, which each peer sent after it had reduced t - kDepth. The gather of chunk t waits for our

@@ -122,7 +122,7 @@ bool Collectives::is_behind(const device::Queue& queue, const Turn& turn) const 
 Result<Collectives::TakenTurn> Collectives::take_turn(device::Lane& lane) {
   const device::Queue queue = lane.queue();
   const std::uint64_t capture = queue.capture;
-  // Captures are numbered as they begin; nobody keeps so many open that the oldest is not over.
+  // Captures are numbered as they begin; no program keeps so many open that the oldest is not over.
   constexpr std::size_t kMostTurns = 64;
   if (turns_.size() > kMostTurns && !turns_.contains(capture)) turns_.erase(turns_.upper_bound(0));
   auto turn = turn_of(capture, lane.device());

@@ -45,7 +45,7 @@ class Collectives {
 
   /// Enqueues the collective in the order of `lane`. Every rank makes the same calls in the same order, on whatever
   /// lanes; they then run in this order. The first call of a communicator meets all ranks to make scratch memory;
-  /// later ones wait for nobody. `forced`: this plan instead of the chosen one; the same on every rank. Errors:
+  /// later ones wait for no rank. `forced`: this plan instead of the chosen one; the same on every rank. Errors:
   /// invalid_argument (null, freed, pageable or overlapping memory, too short, a type without this operator, no such
   /// root), those of Scratch::create on the first call, peer_lost, aborted.
   Status call(const Request& request, device::Lane& lane, const Plan* forced = nullptr);
@@ -65,7 +65,8 @@ class Collectives {
   /// node::Node::admits().
   Status send_receive(std::span<const Message> messages, device::Lane& lane);
 
-  /// Collective. What the first call would do before it waits for nobody. Errors: those of Scratch::create.
+  /// Collective. Does ahead what the first call would do, after which calls wait for no rank on the host. Errors:
+  /// those of Scratch::create.
   Status meet();
 
   /// Returns the plan that call() would take. After the first call.
@@ -133,7 +134,8 @@ class Collectives {
   };
   Result<TakenTurn> take_turn(device::Lane& lane);
   Status end_turn(device::Lane& lane, const TakenTurn& taken);
-  /// For other ranks to see that this one has made it. Not of a captured call: who replays it how often nobody knows.
+  /// Notes a call, for other ranks to see that this one has made it. Not a captured one: how often it is replayed is
+  /// not known.
   void note(const Call& call);
 
   node::Node& node_;

@@ -121,7 +121,7 @@ Status Scratch::create_on_device(std::uint64_t bytes, Allocate allocate) {
   comm::Group& group = node_.group();
   auto memory = (node_.executor().*allocate)(node_.device(), bytes);
   Status status = memory.status();
-  // Slots need no zeros: nobody reads one before its count says so.
+  // Slots need no zeros: no rank reads one before its count says so.
   if (status.ok()) status = clear(node_.lane(), memory->data(), Shape::kSlotsOffset);
   if (auto agreed = comm::agree(group.exchange(), status, {}); !agreed) return agreed.status();
   memory_ = std::move(*memory);

@@ -229,7 +229,7 @@ struct Team {
   }
 
  private:
-  /// Numbers the peers of `at`: nobody sends to itself.
+  /// Numbers the peers of `at`: no rank sends to itself.
   SENNIT_DEVICE static unsigned sender(int at, int from) {
     return static_cast<unsigned>(from < at ? from : from - 1);
   }

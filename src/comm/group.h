@@ -58,7 +58,7 @@ class Group {
   /// The words of a rank of this node.
   RankSlots& slots(int rank) const { return control_.slots(node_index(rank)); }
 
-  /// Records what this rank is doing, for the error message of a peer that waits for it in vain.
+  /// Records what this rank is doing, for the error message of a peer whose wait for it fails.
   void note(std::string_view operation, std::uint64_t sequence, int peer, std::uint64_t bytes) const;
   /// Returns what a rank noted last; its name is empty when nothing is known of it (another node, or nothing noted
   /// yet).

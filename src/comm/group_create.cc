@@ -33,7 +33,7 @@ class GroupBuilder {
     if (group_->leaders_.size() > 1)
       if (Status status = join_nodes(); !status.ok()) return status;
     attempt([this] { return start_agent(); });
-    // 7. Nobody goes on before everybody can: from here on a death is noticed by the agents.
+    // 7. No rank goes on before all can: from here on a death is noticed by the agents.
     Result<std::vector<Bytes>> done = agree(exchange(), mine_, {});
     if (!done) return std::move(done).status().in("group");
     return std::move(group_);

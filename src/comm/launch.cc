@@ -78,7 +78,7 @@ class Job {
 
  private:
   // The port stays ours from here to the end of the job: bound, but never listening, which lets rank 0 bind and
-  // listen there (both with SO_REUSEADDR) and nobody be given it by chance.
+  // listen there (both with SO_REUSEADDR) and no other process be given it by chance.
   Status prepare() {
     if (!launch_.announce) return {};
     port_.reset(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));

@@ -27,7 +27,7 @@ Status unsafe(const std::string& folder, const std::string& why) {
                 fmt::format("Remove '{}', or set SENNIT_RENDEZVOUS and SENNIT_SECRET", folder));
 }
 
-// Opened once and then used by descriptor, so that nobody can put another folder in its place meanwhile.
+// Opened once and then used by descriptor, so that no other process can put another folder in its place meanwhile.
 Result<UniqueFd> open_folder(const std::string& folder) {
   UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!fd) {

@@ -11,7 +11,7 @@
 
 namespace sennit::comm {
 
-/// `count` bytes that nobody can guess, as lower-case hexadecimal digits. Errors: system_error.
+/// Returns `count` random bytes that cannot be guessed, as lower-case hexadecimal digits. Errors: system_error.
 Result<std::string> random_hex(std::size_t count);
 
 /// Lower-case hexadecimal digits of `bytes`.

@@ -29,11 +29,11 @@ Status wait_is_hopeless(const Group* group, const Waiting& what);
 Clock::duration default_wait_limit();
 
 /// Returns ok as soon as ready() holds. ready() is called often, from this thread; it must be cheap and bring the
-/// acquire ordering that the data behind it needs. `group` may be null (nobody to lose); `limit` is by default
-/// the group's, else SENNIT_TIMEOUT. Notes `what` as this rank's last operation once it has to wait.
-/// Spins some microseconds (a peer on another core answers within that), then yields (ranks may outnumber
-/// cores), then sleeps up to 200 µs at a time.
-/// Errors: timed_out naming all fields; peer_lost (also when what.peer has left in order); aborted.
+/// acquire ordering that the data behind it needs. `group` may be null (there is no peer to lose); `limit` is by
+/// default the group's, else SENNIT_TIMEOUT. Notes `what` as this rank's last operation once it has to wait. Spins
+/// some microseconds (a peer on another core answers within that), then yields (ranks may outnumber cores), then
+/// sleeps up to 200 µs at a time. Errors: timed_out naming all fields; peer_lost (also when what.peer has left in
+/// order); aborted.
 template <class Ready>
 Status wait_until(Ready is_ready, const Group* group, const Waiting& what,
                   std::optional<Clock::duration> limit = std::nullopt) {

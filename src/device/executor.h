@@ -90,7 +90,7 @@ class Executor {
   virtual Result<std::unique_ptr<Event>> event(int device, bool timing = false) = 0;
 
   /// Brings the program's code to the device, so that a launch never waits for what runs there. CUDA loads code at
-  /// the first launch, after kernels that run now: one that waits for this very launch would wait in vain.
+  /// the first launch, after kernels that run now: one that waits for this very launch would wait for ever.
   virtual Status load(const Program&, int /*device*/) { return {}; }
 
   /// Most blocks of one launch that run at the same time on `device`.

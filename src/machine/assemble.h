@@ -1,4 +1,4 @@
-// Makes the machine document from raw readings, in pure functions, so that tests cover machines that nobody here has.
+// Makes the machine document from raw readings, in pure functions, so that tests cover machines that are not at hand.
 #pragma once
 
 #include <string>

@@ -19,8 +19,8 @@ Result<std::filesystem::path> cache_file(const std::string& fingerprint);
 /// Errors: permission_denied, with the reason.
 Status check_cache();
 
-/// The measured machine with this fingerprint. Errors: not_found when there is none; permission_denied when nobody
-/// may look; corrupt when the file was tampered with or holds another machine.
+/// The measured machine with this fingerprint. Errors: not_found when there is none; permission_denied when the file
+/// may not be read; corrupt when the file was tampered with or holds another machine.
 Result<Machine> load_cached(const std::string& fingerprint);
 
 /// Keeps `machine` under its fingerprint; a reader sees the old file or the new one. Returns the file.

@@ -126,7 +126,7 @@ class Fields {
     for (const Json& element : *value) body(element, fmt::format("{}[{}]", at(key), index++));
   }
 
-  /// Refuses members that nobody asked for.
+  /// Refuses members that were not read.
   void finish() {
     if (object_ == nullptr) return;
     for (const auto& [key, value] : object_->items()) {

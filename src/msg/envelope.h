@@ -12,7 +12,7 @@ struct Envelope {
   std::uint64_t context = 0;  ///< that of this process alone, in which tags are matched
   std::uint64_t members = 0;  ///< tells of the context's ranks and their order, alike on all of them
 
-  /// dest_and_tag() of what nobody will find: it was cancelled.
+  /// dest_and_tag() of a message that no probe will find: it was cancelled.
   static constexpr std::uint64_t kToNobody = ~std::uint64_t{0};
   std::uint64_t dest_and_tag() const { return dest_and_tag(dest, tag); }
   static constexpr std::uint64_t dest_and_tag(int dest, int tag) {

@@ -15,7 +15,7 @@ namespace {
 
 /// Allocations of one owner that stay mapped: a default. A mapping keeps memory that its owner freed.
 constexpr std::size_t kMostImports = 16;
-/// An owner is asked whether it still exports its allocations where those that nobody uses have more bytes: a
+/// An owner is asked whether it still exports its allocations where those that are not in use have more bytes: a
 /// default. A question takes some tens of µs, and fewer bytes are no loss to a GPU.
 constexpr std::uint64_t kSmallAllocation = std::uint64_t{64} << 20;
 /// Exports that are remembered: a default. One costs an open file where memory is shared by files.

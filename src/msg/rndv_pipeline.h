@@ -94,7 +94,7 @@ class Pipeline {
   bool admit(const Recv& message);
   void leave(const Recv& message);
   void note_received(const Rts& rts);
-  /// Sends an answer that nobody waits for.
+  /// Sends an answer whose end is not waited for.
   void answer(const Rts& rts, std::uint64_t what);
 
   Carrier& carrier_;

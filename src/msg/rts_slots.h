@@ -51,7 +51,7 @@ class RtsSlots {
   }
   /// Frees the slot: no receiver looks for the message any more.
   void give_back(int slot) { group_of(slot).used &= ~(std::uint64_t{1} << slot / Rts::kGroups); }
-  /// Somebody may still come to it: it is not taken again, and nobody finds it.
+  /// Gives the slot up: a receiver may still come to its message, so it is not taken again, and no probe finds it.
   void lose(int slot) {
     group_of(slot).messages[static_cast<std::size_t>(slot / Rts::kGroups)] = {Envelope::kToNobody, 0, 0, 0};
   }

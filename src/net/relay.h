@@ -63,13 +63,13 @@ class Relay {
   explicit Relay(node::Node& node) : node_(node) {}
 
   /// Makes the memory of all chunks that are under way at once: to be called before run(), where a rank that has no
-  /// memory still keeps nobody waiting. `bytes`: of a chunk on the GPU, and as many on the host; 0 where this rank
+  /// memory still keeps no other waiting. `bytes`: of a chunk on the GPU, and as many on the host; 0 where this rank
   /// makes no trips. Errors: out_of_memory.
   Status prepare(std::uint64_t bytes);
 
   /// Takes chunks 0 to `count` - 1 through their stages, in this order; returns when all is done. `trips`: most of
   /// any chunk, the same on all ranks. Errors: those of the stages, and the node's; they end the node, since its
-  /// ranks would wait for each other in vain.
+  /// ranks would wait for each other for ever.
   Status run(std::size_t count, std::size_t trips, const std::function<Course(std::size_t)>& course_of);
 
  private:

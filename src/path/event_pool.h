@@ -15,7 +15,7 @@ using SharedEvent = std::shared_ptr<device::Event>;
 /// Not thread-safe; its events may be let go of in any thread.
 class EventPool {
  public:
-  /// An event for lanes of `device` that nobody else holds.
+  /// Returns an event for lanes of `device` that is not held by any other call.
   Result<SharedEvent> next(device::Executor& executor, int device);
 
  private:

@@ -37,7 +37,7 @@ class RingEnd {
   /// Blocks wait a nanosecond longer for the helpers of so many more bytes. A default: a few blocks that move them
   /// over the direct path themselves take some 15 ps a byte longer than with helpers, and that much waiting may cost.
   static constexpr std::uint64_t kBytesPerNs = 64;
-  /// A helper that was launched first waits so many times longer. A default: coming in vain costs the message its
+  /// A helper that was launched first waits so many times longer. A default: leaving too early costs the message its
   /// help.
   static constexpr std::uint64_t kVainPatience = 10;
 

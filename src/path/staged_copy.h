@@ -92,7 +92,8 @@ class Partner {
         message_(message),
         here_(role.helps || role.beyond == nullptr) {}
 
-  /// The first thing both sides do. False to a helper that came too late or in vain: the other side moves the part.
+  /// The first thing both sides do. False to a helper that came too late or to a message that was not started: the
+  /// other side moves the part.
   SENNIT_DEVICE bool start() {
     if (role_.helps) {
       bool stays = !block_.meet(came_, message_, withdrawn_);
@@ -109,7 +110,7 @@ class Partner {
 
   SENNIT_DEVICE Waited await(device::Word* word, device::Word value, WaitId wait_id) {
     if (!here_) {
-      // A helper that came before us may have left in vain: worth a look before the rest of the patience.
+      // A helper that came before us may have left again: worth a look before the rest of the patience.
       const std::uint64_t at_first = role_.patience_ns / 8;
       if (block_.await_for(word, value, at_first) ||
           (!left() && block_.await_for(word, value, role_.patience_ns - at_first))) {

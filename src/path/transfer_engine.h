@@ -60,7 +60,8 @@ class TransferEngine {
   /// The split that copy() uses now for such a message. Errors: not_found when the machine lacks a device.
   Result<Split> split_of(int dst_device, int src_device, std::uint64_t bytes, Circumstances circumstances = {});
 
-  /// False where this machine was never tuned and nobody named it or a split: the direct path carries everything.
+  /// False where this machine was never tuned and the user named neither it nor a split: the direct path carries
+  /// everything.
   bool several_paths();
 
   /// Computes and keeps the plan of such a message, so that the first one need not.

@@ -26,7 +26,7 @@ class Nccl {
  public:
   /// Collective. Errors, the same on every rank: not_found (no library), those of NCCL.
   static Result<std::unique_ptr<Nccl>> open(node::Node& node, const std::string& given);
-  /// Aborts rather than destroys: that waits for nobody.
+  /// Aborts rather than destroys: an abort waits for no rank.
   ~Nccl();
 
   const std::string& version() const { return version_; }

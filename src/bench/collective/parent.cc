@@ -39,7 +39,7 @@ Result<int> ranks_for(const device::Executor& executor, int wanted) {
   if (ranks < 2)
     return Status(Code::unsupported, "one rank has nobody to talk to", {},
                   "Run where there are two GPUs, or give --executor host");
-  // Kernels of two processes on one GPU take turns, and would wait for each other in vain.
+  // Kernels of two processes on one GPU take turns, and would wait for each other for ever.
   if (gpus && ranks > devices)
     return Status(Code::unsupported, fmt::format("{} ranks need a GPU each, {} are here", ranks, devices), "--ranks",
                   fmt::format("Use at most {}", devices));

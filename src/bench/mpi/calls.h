@@ -76,7 +76,7 @@ class Calls {
   static auto* ignore() { return reinterpret_cast<typename Abi::Status*>(Abi::kStatusIgnore); }
   void* in_place() const { return reinterpret_cast<void*>(Abi::kInPlace); }
 
-  /// The first error is kept; calls go on, so that no other rank waits in vain.
+  /// The first error is kept; calls go on, so that no other rank waits for ever.
   void check(int code, const char* function) {
     if (code != 0 && status_.ok())
       status_ = Status(Code::system_error, fmt::format("{} returned {}", function, code), {},

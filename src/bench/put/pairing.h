@@ -11,7 +11,7 @@ namespace sennit::bench::put {
 
 class Pairing {
  public:
-  /// One process has both ends: nobody to wait for.
+  /// One process has both ends: there is no rank to wait for.
   Pairing() = default;
   /// Ranks 0 and 1 of the group. Errors: unsupported when they are not of one node.
   static Result<Pairing> create(const comm::Group& group);

@@ -13,7 +13,7 @@ namespace sennit::shim::mpi {
 
 enum class Flavour { standard, mpich, openmpi };
 
-/// A kind of handle that is a pointer to something nobody looks into.
+/// Stands for a kind of handle that is a pointer to something opaque.
 template <int Kind>
 struct Opaque;
 

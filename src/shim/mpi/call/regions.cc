@@ -45,7 +45,7 @@ Status Region::read(const Copy& copy, const std::byte* base, std::byte* packed) 
   if (bytes_ == 0) return {};
   if (dense_) return copy(packed, base + span_.first, bytes_);
   std::vector<std::byte> image(static_cast<std::size_t>(span_.bytes()));
-  // Gaps are read with the rest: nobody sees them.
+  // Gaps are read with the rest: they are not seen.
   if (auto status = copy(image.data(), base + span_.first, image.size()); !status) return status;
   return pack(image.data(), packed);
 }

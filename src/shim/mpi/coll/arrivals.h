@@ -45,8 +45,8 @@ class Arrivals {
   /// Arrives likewise for a call of all ranks of a file or a window.
   std::optional<int> arrive(std::string_view what, Shared kind, Handle handle);
 
-  /// Keeps ranks of other nodes from announcing anything, from before one of the above to the call's end: nobody
-  /// would look at it.
+  /// Keeps ranks of other nodes from announcing anything, from before one of the above to the call's end: this rank
+  /// would not look at it.
   PeerQuery::RtsHold hold_rts() {
     return requests_.none() || job_.communicators == nullptr ? PeerQuery::RtsHold()
                                                              : PeerQuery::RtsHold(job_.communicators->peer_query());

@@ -31,7 +31,7 @@ class ControlExchanges {
 
   /// A word has come. From any thread. False: it is not one of these.
   bool on_message(int from, const comm::Bytes& word);
-  /// Ends all of them: nobody comes any more.
+  /// Ends all of them: no rank comes any more.
   void end();
 
  private:

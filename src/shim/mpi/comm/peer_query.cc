@@ -28,7 +28,7 @@ enum class Asked : std::uint64_t {
 constexpr std::chrono::milliseconds kLookAtRanks(20);
 
 /// Before a rank is asked again whether it has come, and most time between two questions. Defaults: somewhat longer
-/// than an answer takes, and as short as nobody notices.
+/// than an answer takes, and too short to be noticed.
 constexpr std::chrono::microseconds kFirstAsking(200), kMostAsking(5000);
 
 /// Names that have ended and are still answered for. A default: some MPIs let a rank go on from where a file or a

@@ -340,8 +340,8 @@ int one_sided(Call& call, const Remote& remote, const RealCall& real, void* requ
   }
 }
 
-/// Before a call, of function `what`, that may wait for other ranks of a communicator: what waits there for its turn
-/// begins. What the program is told where that was in vain.
+/// Begins what waits for its turn on a communicator, before a call of function `what` that may wait for its other
+/// ranks. Returns what the program is told where a rank was lost.
 template <class Abi>
 std::optional<int> settle(std::string_view what, typename Abi::Comm comm) {
   return drop_in<Abi>().arrivals.drain(what, to_handle(comm));

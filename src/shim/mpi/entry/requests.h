@@ -371,7 +371,7 @@ int Request_free(typename Abi::Request* request) {
   if (open == nullptr) return real(request);
   if (open->active && open->message && !open->persistent) {
     // MPI goes on with the message, and with it its memory is still used: the drop-in looks after it. The program may
-    // free a send whose receiver waits for something else before, so this waits for nobody.
+    // free a send whose receiver waits for something else before, so this waits for no rank.
     table.orphan(handle, open);
     *request = from_handle<typename Abi::Request>(drop_in<Abi>().mpi->request_null());
     drop_in<Abi>().progress.make();

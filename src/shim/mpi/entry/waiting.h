@@ -73,7 +73,7 @@ int idup_without_info(typename Abi::Comm comm, typename Abi::Info, typename Abi:
 }
 
 /// A status of a message that was found, and not received: it is to tell of the message, not of what announces it.
-/// False: nobody knows yet. `taken`: the message is the caller's alone.
+/// False: they are not known yet. `taken`: the message is the caller's alone.
 template <class Abi>
 bool tell_probed(typename Abi::Comm comm, typename Abi::Status& status, bool taken) {
   // Probes of MPICH 4.0 leave in the status whatever it said of cancelling, such as what was in that memory before.

@@ -59,7 +59,7 @@ class Progress {
   /// would never end, since a rank was lost. What others' deaths are to it is the MPI's to say.
   std::optional<int> fail_if_lost(std::string_view what, OpenRequest& open);
   std::optional<int> fail_if_lost(std::string_view what, Handle comm, int world_rank);
-  /// Returns ranks of other nodes with whom messages are on their way, or may be when nobody looks.
+  /// Returns ranks of other nodes with whom messages are on their way, or may be on their way unseen.
   std::vector<int> awaited_elsewhere();
 
   /// Ends requests that were freed, at MPI's end, as MPI_Finalize waits for their messages.

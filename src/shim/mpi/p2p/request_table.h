@@ -98,8 +98,9 @@ class RequestTable {
   /// Returns whether any request moves.
   bool busy() const { return moving_.load(std::memory_order_relaxed) > 0; }
 
-  /// MPIs have one handle for all requests that have ended at once, such as receives from nobody and short sends:
-  /// nothing is left to do for those, and the latest is as good as any. `comm`: where it was made, or kNoHandle.
+  /// MPIs have one handle for all requests that have ended at once, such as receives from MPI_PROC_NULL and short
+  /// sends: nothing is left to do for those, and the latest is as good as any. `comm`: where it was made, or
+  /// kNoHandle.
   void add(Handle request, Shared open, Handle comm = kNoHandle) {
     if (open->moves()) ++moving_;
     Shared other;
@@ -165,8 +166,8 @@ class RequestTable {
     open.claimed = false;
   }
   /// Before the real function may end a request: with that its handle is free, and another thread's new request may
-  /// have it before this one can tell. Until put_back() nobody finds it or looks at it. Empty: it is one of several
-  /// with this handle.
+  /// have it before this one can tell. No thread finds it or looks at it until put_back(). Empty: it is one of
+  /// several with this handle.
   Claimed claim(Handle request, OpenRequest& open) {
     {
       const std::lock_guard lock(open.mutex);
@@ -211,7 +212,7 @@ class RequestTable {
     all_.erase(request);
     recount();
   }
-  /// The program has freed this one, a message that is active: nobody finds it any more, and it moves until it is
+  /// The program has freed this one, a message that is active: it is not found any more, and it moves until it is
   /// forgotten.
   void orphan(Handle request, const Shared& open) {
     ++moving_;

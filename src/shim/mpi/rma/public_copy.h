@@ -18,9 +18,9 @@ struct Changed {
 };
 
 /// Two memories that both were `before`: what either side changed is in both afterwards, and in `before`; of a byte
-/// that both changed, what `theirs` says. Of equal length. Others may write to `theirs` meanwhile, where nobody
-/// changed `mine`: that is found the next time. Returns what came to `mine`, in the order of addresses; bytes between
-/// that nobody changed may be in it.
+/// that both changed, what `theirs` says. Of equal length. Others may write to `theirs` meanwhile, where `mine` was
+/// not changed: that is found the next time. Returns what came to `mine`, in the order of addresses; unchanged bytes
+/// between may be in it.
 std::vector<Changed> merge(std::span<std::byte> mine, std::span<std::byte> theirs, std::span<std::byte> before);
 
 class PublicCopy {

@@ -33,7 +33,7 @@ class WindowMpi {
 
   /// The members of `group`, as ranks of `comm`.
   virtual int ranks(Handle group, Handle comm, std::vector<int>& ranks) const = 0;
-  /// A message without bytes, which nobody waits for at this end.
+  /// Sends a message without bytes, which is not waited for at this end.
   virtual int post(Handle comm, int rank) const = 0;
   virtual int begin_await(Handle comm, int rank, Handle& request) const = 0;
 

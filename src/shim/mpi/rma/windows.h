@@ -93,8 +93,8 @@ class Windows {
   /// Collective over `comm`, of which a rank has memory of a GPU. MPI's code; `why`: what is wrong, where that is not
   /// the real function's to say.
   int create(Handle comm, WindowMemory memory, std::int64_t unit, const Make& make, Status& why);
-  /// Before the real function: nobody finds it any more, since another window may have its handle when that returns.
-  /// After it: with what the former returned.
+  /// Before the real function: the window is not found any more, since another window may have its handle when that
+  /// returns. After it: with what the former returned.
   Shared begin_free(Handle window);
   void end_free(const Shared& window);
   void stay(Handle window, Shared known);  ///< the real function failed
@@ -220,7 +220,7 @@ class Windows {
   Status bring(const Pending& one);
   int finish(Window& window);
   int copy_out(const Brought& brought);
-  /// The window's memory is nobody's any more.
+  /// Lets go of the memory that the window has exported and imported.
   void let_go(Window& window);
 
   const WindowTools tools_;
