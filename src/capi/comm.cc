@@ -90,7 +90,7 @@ struct Voided {
   }
 };
 
-/// -1, with the error kept, when `comm` is none.
+/// -1, with the error kept, when `comm` is not a communicator.
 template <class Ask>
 int ask(const sennit_comm* comm, Ask question) noexcept {
   int answer = -1;

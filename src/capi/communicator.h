@@ -58,7 +58,7 @@ class Communicator {
   /// `symmetric`: collectives may use it too; see coll::Windows.
   Result<std::shared_ptr<path::Window>> open(void* data, std::uint64_t bytes, bool symmetric = false);
   Status close(const std::shared_ptr<path::Window>& window);
-  /// Waits for all ranks; none may make another call.
+  /// Waits for all ranks; no rank may make another call.
   Status leave();
   /// True once: for who is to leave().
   bool begins_to_leave() { return !leaving_.exchange(true); }

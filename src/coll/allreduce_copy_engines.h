@@ -71,7 +71,7 @@ SENNIT_DEVICE SliceChunks engine_chunks(const ReduceCall& call, const Team& team
           device::part_of(slice, 0, count).end};
 }
 
-/// Waits for every peer's ticket. False too where there is none of this call, since ranks have not met.
+/// Waits for every peer's ticket. False too where this call has no ticket, since ranks have not met.
 template <class Block>
 SENNIT_DEVICE bool await_tickets(Block& block, const Team& team, const device::Word* ticket, News kind,
                                  device::Word wait_id) {

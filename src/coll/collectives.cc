@@ -263,7 +263,7 @@ Result<Exchange> Collectives::messages_of(const Request& request) const {
     with.received = request.received[rank] * width;
     if (with.sent != 0) with.from = input + request.sent_from[rank] * width;
     if (with.received != 0) with.to = output + request.received_to[rank] * width;
-    // Each message may lie in an allocation of its own, and the address that places count from in none.
+    // Each message may lie in an allocation of its own, and the address that places count from in no allocation.
     if (with.sent != 0)
       if (auto status = check_buffer(with.from, with.sent, device::Access::read, "input"); !status) return status;
     if (with.received != 0)

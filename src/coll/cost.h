@@ -27,7 +27,7 @@ struct Work {
   double by_engines = 0;  ///< bytes that copy engines carry afterwards, one flow to each peer
 };
 
-/// Returns the work of an algorithm; all zero where the formulas have none for it in this operation.
+/// Returns the work of an algorithm; all zero where the formulas do not cover it in this operation.
 Work work_of(const CallKey& which, Algorithm algorithm, int ranks);
 
 /// Holds the times that a machine's GPUs take for such work. Each number is a default: together they fit some 8400

@@ -27,7 +27,7 @@ struct SliceChunks {
       : bytes(message),
         apart(partition.apart),
         part(device::part_at(partition.slice, partition.each, block)),
-        // Equal ones: none is short.
+        // All chunks are equal: the last is not short.
         chunk(part.bytes() <= most ? most : device::part_of(part.bytes(), 0, chunks_of(part.bytes(), most)).end) {}
 
   /// Cut into an even number of equal chunks, for in_turns(); a short part stays one.

@@ -58,7 +58,7 @@ class Agent {
   void on_nudge(std::function<void()> call);
 
   bool failed() const { return failed_.load(std::memory_order_acquire); }
-  /// The first failure, ok while there is none.
+  /// Returns the first failure; ok while there is none.
   Status failure() const;
   /// Returns the first failure that matters to somebody who talks to, or waits for, `peers` alone: the death of one
   /// of them, or of a leader by whom messages to them go; or a failure that is no rank's death. Ok where only others
@@ -75,8 +75,8 @@ class Agent {
   void on_failure(std::function<void(const Status&)> call);
 
   /// Sends `what` to `peer` of any node, by way of leaders where there is no link. Words of one rank to another come
-  /// in order. One may be lost: where its reader has no on_word() yet, or somebody on its way leaves. Of more than
-  /// kLargestWord bytes none is sent, and the group fails: its reader would take this rank for dead.
+  /// in order. One may be lost: where its reader has no on_word() yet, or somebody on its way leaves. A message of
+  /// more than kLargestWord bytes is not sent, and the group fails: its reader would take this rank for dead.
   void tell(int peer, Bytes what);
   /// Sets what is called with control messages for this rank, from now on. The agent's thread calls it, and must not
   /// be kept waiting.

@@ -55,8 +55,9 @@ class FrameReader {
  public:
   explicit FrameReader(std::uint64_t limit = kSmallFrame) : limit_(limit) {}
 
-  /// A whole frame, or nothing while there is none yet. Errors: peer_lost when the connection ended; corrupt when
-  /// what came is no frame of this version, or larger than the limit. After an error the connection is of no use.
+  /// Returns a whole frame, or no value while it has not come. Errors: peer_lost when the connection ended; corrupt
+  /// when what came is no frame of this version, or larger than the limit. After an error the connection is of no
+  /// use.
   Result<std::optional<Frame>> next(int fd);
 
  private:

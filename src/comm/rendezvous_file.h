@@ -35,8 +35,8 @@ class RendezvousFile {
   UniqueFd folder_, file_;
 };
 
-/// The other ranks' side: the text of a file whose publisher lives; nothing while there is none (one that was
-/// left behind is removed). Errors: as publish().
+/// The other ranks' side: the text of a file whose publisher lives; no value while there is no such file (one that
+/// was left behind is removed). Errors: as publish().
 Result<std::optional<std::string>> read_rendezvous(const std::string& folder, const std::string& name);
 
 }  // namespace sennit::comm

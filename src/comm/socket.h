@@ -42,7 +42,7 @@ Result<UniqueFd> connect_tcp(const Address& address, Deadline deadline);
 /// Addresses by which other hosts may reach this one, loopback last.
 std::vector<std::string> own_addresses();
 
-/// The next waiting connection, or an empty one when there is none (any more).
+/// Returns the next waiting connection, or an empty one when no (more) connection waits.
 UniqueFd accept_one(int listener);
 
 /// Waits until `events` (poll(2)) or a hang-up; false when the deadline passed first.

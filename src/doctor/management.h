@@ -27,7 +27,7 @@ class Labels {
   std::map<std::string, int> numbers_;
 };
 
-/// NVLinks that carry traffic between two GPUs, directly or through NVSwitches; 0 when none.
+/// NVLinks that carry traffic between two GPUs, directly or through NVSwitches; 0 when there are none.
 int nvlinks_between(const machine::NvmlReadings& nvml, std::size_t one, std::size_t other);
 
 Check judge_management(const Situation& situation, const machine::NvmlReadings& nvml);

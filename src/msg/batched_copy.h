@@ -34,8 +34,8 @@ class BatchedCopy {
   BatchedCopy(const BatchedCopy&) = delete;
   BatchedCopy& operator=(const BatchedCopy&) = delete;
 
-  /// Says if one launch does these sooner than engines would: of at most BatchedCopyKernel::kMost, none above
-  /// kLongest. Pure.
+  /// Says if one launch does these sooner than engines would: at most BatchedCopyKernel::kMost copies, each of at
+  /// most kLongest bytes. Pure.
   static bool pays(std::span<const Copy> copies);
 
   /// Copies that were begun together. To be kept, and looked at, until the completion of all is signalled.

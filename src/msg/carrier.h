@@ -37,7 +37,7 @@ class Carrier {
   /// Gives up a receive; received() says that it is over, unless its bytes are on their way already. Returns whether
   /// that could be asked.
   virtual bool cancel(Request request) = 0;
-  /// Says what this rank announces in a slot from now on; none: nothing.
+  /// Says what this rank announces in a slot from now on; no value: nothing.
   virtual void publish(int slot, const std::optional<Announced>& what) = 0;
   /// Returns what a rank of another node announces in a slot now. Waits for the answer.
   virtual std::optional<Announced> published(int rank, int slot) = 0;

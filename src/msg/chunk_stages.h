@@ -23,8 +23,8 @@ class ChunkStages {
   ChunkStages(std::uint64_t bytes, std::uint64_t chunk, int buffers)
       : bytes_(bytes), chunk_(chunk), buffers_(buffers) {}
 
-  /// The next chunk that may begin a stage; none while none may. A chunk begins the first one when its buffer's last
-  /// chunk has ended the second, and the second one when it has ended the first.
+  /// Returns the next chunk that may begin a stage; no value while no chunk may. A chunk begins the first one when
+  /// its buffer's last chunk has ended the second, and the second one when it has ended the first.
   std::optional<Chunk> next(int stage) const {
     const std::uint64_t number = begun_[stage];
     const std::uint64_t end =
@@ -33,7 +33,8 @@ class ChunkStages {
   }
   /// The chunk that next() gave has begun.
   void begin(int stage) { ++begun_[stage]; }
-  /// The first of those that have begun a stage, and not ended it; none where there is none. They end in order.
+  /// Returns the first chunk that has begun a stage, and not ended it; no value where there is no such chunk. They
+  /// end in order.
   std::optional<Chunk> under_way(int stage) const {
     return ended_[stage] < begun_[stage] ? std::optional(chunk(ended_[stage])) : std::nullopt;
   }

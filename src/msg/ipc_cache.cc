@@ -23,7 +23,7 @@ constexpr std::size_t kMostExports = 64;
 
 const char* const kCannot = "this memory cannot be shared with other processes";
 
-/// `data`, of memory at `location`, from the beginning of its allocation; none where `bytes` reach beyond.
+/// `data`, of memory at `location`, from the beginning of its allocation; no value where `bytes` reach beyond.
 std::optional<std::uint64_t> offset_in(const device::Location& location, const void* data, std::uint64_t bytes) {
   if (location.identity == 0 || location.allocations != 1) return std::nullopt;
   const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(data) - location.base);

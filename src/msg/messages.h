@@ -108,7 +108,7 @@ class Messages {
     bool keeps_none_ = false;  // no copy of it is left, now or any more
   };
 
-  /// Exports the memory for a receiver; none where it cannot be shared, or no slot is left whose RTS is as short as
+  /// Exports the memory for a receiver; null where it cannot be shared, or no slot is left whose RTS is as short as
   /// the message, and like no other message to that receiver. `sync_memops`: of the memory. `synchronous`: the send
   /// is not over before its receiver has come, and so never buffered.
   std::unique_ptr<SendTransfer> announce(const void* data, std::uint64_t bytes, const Envelope& to, bool sync_memops,
@@ -122,11 +122,11 @@ class Messages {
     return first[0] == job_[0] && first[1] == job_[1];
   }
 
-  /// Returns how long a message is that a probe found, of `bytes` bytes there; none where it is the program's own.
-  /// `members`: as Envelope. `taken`: a matched probe took it from the library, and the next one finds another. To be
-  /// asked when nothing of that context, sender and tag is received that has not been looked at. Then the answer is
-  /// wrong in one case: the program's own message, of that very length, was sent behind the RTS with the same tag,
-  /// and in another context of the same ranks in the same order.
+  /// Returns how long a message is that a probe found, of `bytes` bytes there; no value where it is the program's
+  /// own. `members`: as Envelope. `taken`: a matched probe took it from the library, and the next one finds another.
+  /// To be asked when nothing of that context, sender and tag is received that has not been looked at. Then the
+  /// answer is wrong in one case: the program's own message, of that very length, was sent behind the RTS with the
+  /// same tag, and in another context of the same ranks in the same order.
   std::optional<std::uint64_t> announced(int sender, int tag, std::uint64_t members, std::uint64_t bytes, bool taken);
 
   /// A message that is being fetched.

@@ -61,8 +61,8 @@ class Pipeline {
            LookAlikes& look_alikes)
       : carrier_(carrier), rank_(rank), job_(job), gpus_(gpus), host_(host), look_alikes_(look_alikes) {}
 
-  /// A message of memory of `device`, without gaps, to `to.dest` on another node; none where too many are on their
-  /// way. Its RTS is to be sent then.
+  /// Makes a message of memory of `device`, without gaps, to `to.dest` on another node; null where too many are on
+  /// their way. Its RTS is to be sent then.
   std::unique_ptr<SendTransfer> announce(const void* data, std::uint64_t bytes, int device, const Envelope& to);
 
   /// Returns whether what was received is an RTS.

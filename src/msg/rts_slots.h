@@ -29,8 +29,8 @@ class RtsSlots {
     int slot;
     int step;
   };
-  /// For a message of so many bytes; none where no RTS is as short, and like no other message, or none of
-  /// its slots is free. Not of `doubtful`.
+  /// Takes a slot and a length for a message of so many bytes; no value where no RTS is as short, and like no other
+  /// message, or no slot of its group is free. Not of `doubtful`.
   std::optional<Taken> take(std::uint64_t bytes, const Envelope& to, const LookAlikes::Steps& doubtful) {
     const int steps = steps_within(bytes);
     for (int group = 0; group < std::min(steps, Rts::kGroups); ++group) {

@@ -42,7 +42,7 @@ struct Round {
 };
 
 /// Pieces of at most `most` bytes, or a grain (relay.h); for each of them the nodes in turn, so that no two rounds
-/// behind each other wait for the same one. None where all messages are empty. Pure.
+/// behind each other wait for the same one. There are no rounds where all messages are empty. Pure.
 std::vector<Round> rounds_of(int nodes, std::uint64_t longest, std::uint64_t most);
 
 /// Pieces one behind the other, each from a whole grain on.

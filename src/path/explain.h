@@ -22,7 +22,7 @@ struct Ground {
 
 /// explain() of what a communicator on such ground would do, and "decided_by": "request" (options.forced), "table"
 /// (as tuned), "model" (computed), or "caution": a machine that the user did not name and that was never tuned takes
-/// the direct path alone. Errors: those of split(). A table that cannot be read counts as none, as for messages.
+/// the direct path alone. Errors: those of split(). A table that cannot be read is ignored, as for messages.
 Result<Json> explain_put(const machine::Machine& machine, const std::string& from, const std::string& to,
                          std::uint64_t bytes, SplitOptions options, const Ground& ground);
 

@@ -27,7 +27,7 @@ struct Arc {
   double latency_us = 0;  ///< 0 where the document gives none
 };
 
-/// The way one copy takes between two memories, resting in none on the way.
+/// The way one copy takes between two memories, resting in no memory on the way.
 struct Hop {
   int from = 0, to = 0;
   std::vector<int> arcs;                  ///< in order of travel; empty where there is no way, and within one device

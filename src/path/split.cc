@@ -145,7 +145,7 @@ std::string Planner::reason(int r, const RouteSet& team, const RouteSet& with) c
                              (1 - with.us / team.us) * 100, with.us, team.us, options_.margin * 100);
 }
 
-// The team with the route that shortens the message most; the same team when none does by more than the margin.
+// The team with the route that shortens the message most; unchanged when no route does so by more than the margin.
 RouteSet Planner::grow(const RouteSet& team) {
   RouteSet best = team;
   for (int r = 0; r < int(routes_.routes.size()); ++r) {

@@ -212,7 +212,7 @@ void Chooser::follow() {
 }
 
 Status Chooser::starts(device::Lane& lane) {
-  // A captured call has no time of its own. All ranks capture a call, or none does.
+  // A captured call has no time of its own. Either all ranks capture a call, or no rank does.
   if (timer_ != nullptr && lane.capturing()) timer_ = nullptr;
   return timer_ != nullptr ? lane.record(*timer_->start) : Status();
 }

@@ -50,8 +50,8 @@ Result<Found> halve(std::vector<Candidate> candidates, const Measure& measure,
                     const std::function<bool()>& within_budget, const HalvingOptions& options = {});
 
 /// Adds the fastest plans of at most so many blocks, found as halve() does, for each of Entry::kFewBlocks that the
-/// plan to take first has more than; the first of them with no more is the one to take. Where all of their results
-/// are wrong there are none. Errors: the first that `measure` gives.
+/// plan to take first has more than; the first of them with no more is the one to take. No plan is found where all of
+/// their results are wrong. Errors: the first that `measure` gives.
 Result<Found> add_narrow(Found found, const std::vector<Candidate>& candidates, const Measure& measure,
                          const std::function<bool()>& within_budget);
 

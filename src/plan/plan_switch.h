@@ -56,8 +56,8 @@ class PlanSwitch {
   static constexpr std::size_t kSamples = std::tuple_size_v<decltype(comm::SamplesSlot::latest)>;  ///< that are kept
   /// Notes the time of a call on this rank.
   void sample(std::uint64_t call, double us);
-  /// The least that a call took on any rank, which is what it took on the last to arrive: the others waited. None
-  /// until all have sampled it.
+  /// Returns the least time that a call took on any rank, which is the time on the last rank to arrive: the others
+  /// waited. No value until all have sampled it.
   std::optional<double> fastest(std::uint64_t call) const;
 
  private:

@@ -22,7 +22,7 @@ struct Strided {
   std::int64_t data() const { return bytes * rows * planes; }
 };
 
-/// `count` of them, each `distance` behind the one before. None where that is no such shape any more, where rows
+/// `count` of them, each `distance` behind the one before. No value where that is no such shape any more, where rows
 /// would overlap or go back, or nothing is there.
 constexpr std::optional<Strided> repeat(Strided one, std::int64_t count, std::int64_t distance) {
   if (count <= 0 || one.bytes <= 0) return std::nullopt;

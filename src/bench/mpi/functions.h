@@ -26,8 +26,8 @@ struct Functions : shim::mpi::BenchFunctions<Abi> {
 };
 
 /// Looks every member up in `library` (RTLD_DEFAULT: as the program itself would). What is preloaded answers for
-/// MPI_NAME in an MPI's library too, so that one is asked for PMPI_NAME, which is the same function. The name of the
-/// first one of MPI 3.0 that is missing; empty where none is.
+/// MPI_NAME in an MPI's library too, so that one is asked for PMPI_NAME, which is the same function. Returns the name
+/// of the first function of MPI 3.0 that is missing; empty where all are there.
 template <class Abi>
 std::string find(void* library, Functions<Abi>& functions) {
   std::string missing;

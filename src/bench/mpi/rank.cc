@@ -124,7 +124,7 @@ class Rank {
                                       lacking, fmt::join(of, ", ")));
   }
 
-  /// One GPU a rank, or none anywhere.
+  /// Either each rank gets a GPU, or no rank does.
   Status agree_on_gpus() {
     const bool asked = !options_.buffers.empty();
     auto status = job_->agree(gpu_status_);

@@ -13,7 +13,7 @@
 
 namespace sennit::bench::put {
 
-/// Room before and after the messages in every buffer, which none may touch.
+/// Room before and after the messages in every buffer, which no message may touch.
 inline constexpr std::uint64_t kMargin = 4096;
 
 /// One end. Side 0 is where messages start one way, side 1 where they arrive.

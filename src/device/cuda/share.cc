@@ -33,7 +33,7 @@ class Handle {
   CUmemGenericAllocationHandle value_ = 0;
 };
 
-/// The exports of the cuMemCreate handles that lie side by side in `location`; none when it is not such memory.
+/// Returns exports of the cuMemCreate handles that lie side by side in `location`; empty when it is not such memory.
 Result<std::vector<Shareable::File>> export_handles(const Location& location) {
   const Driver& driver = Driver::get();
   std::vector<Shareable::File> files;
@@ -62,8 +62,8 @@ Result<std::vector<Shareable::File>> export_handles(const Location& location) {
   return files;
 }
 
-/// The pool of `location`, and in `data` where in it; none where the memory is of no pool, or of one that was created
-/// for its own process alone.
+/// Exports the pool of `location`, and in `data` where in it; empty where the memory is of no pool, or of one that was
+/// created for its own process alone.
 Result<std::vector<Shareable::File>> export_pool(const Location& location, cudaMemPoolPtrExportData& data) {
   const Driver& driver = Driver::get();
   std::vector<Shareable::File> files;

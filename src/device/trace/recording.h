@@ -19,7 +19,7 @@ struct Region {
   bool operator==(const Region&) const = default;
 };
 
-/// No region: an address that belongs to none, which is a mistake of the program.
+/// Stands for no region: the address belongs to no memory that was announced, which is a mistake of the program.
 inline constexpr std::uint32_t kNowhere = ~std::uint32_t{0};
 
 /// One end of a movement.

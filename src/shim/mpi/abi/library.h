@@ -169,7 +169,7 @@ class Library final : public Mpi {
   }
 
   int shape(Handle type, Shape& shape) const override { return types_.shape(type, shape); }
-  /// Bytes of data in one element; none of a type that the library refuses.
+  /// Returns the bytes of data in one element; no value for a type that the library refuses.
   std::optional<std::int64_t> size(Handle type) const { return types_.size(type); }
   std::int64_t size_of_predefined(Handle type) const { return types_.size_of_predefined(type); }
   std::optional<Uniform> uniform(Handle type) const override { return types_.uniform(type); }
@@ -470,7 +470,7 @@ class Library final : public Mpi {
     return to_handle(handler) == errors_are_fatal_ || to_handle(handler) == errors_return_;
   }
 
-  /// A handle in this library; 0 where it has none.
+  /// Returns a handle of this library; 0 where it has none.
   static Handle predefined(const Predefined& one, void* library) {
     if constexpr (Abi::kFlavour == Flavour::standard) return one.standard;
     if constexpr (Abi::kFlavour == Flavour::mpich) return one.mpich;

@@ -38,9 +38,10 @@ class LibraryTypes {
 
   /// Once the library is loaded.
   void open(void* library) { contents_ = TypeContents<Abi>(library); }
-  /// The one that is none.
+  /// Sets the null handle of types.
   void none(Handle handle) { none_ = handle; }
-  /// Is asked for the shape of a type that may be none, or is not committed: ask_shape() where errors are codes.
+  /// Sets the function that is asked for the shape of a type that may be null, or is not committed: ask_shape() where
+  /// errors are codes.
   void ask_doubtful(std::function<int(Handle, Shape&)> ask) { ask_doubtful_ = std::move(ask); }
   int ask_shape(Handle handle, Shape& shape) const {
     const auto type = from_handle<Datatype>(handle);
@@ -57,7 +58,7 @@ class LibraryTypes {
     if (place.known == nullptr) place = {handle, &known};
     if (meaning.count == 1 && !meaning.truths) handles_of_types_.emplace_back(meaning.type, handle);
   }
-  /// The communicator that packs as long as there is none of check_on().
+  /// Sets the communicator that packs as long as check_on() has given none.
   void pack_on(Handle comm) { self_ = comm; }
   /// A communicator on which an error is a code and no more, from now on; the one before. kNoHandle: none.
   Handle check_on(Handle comm) { return std::exchange(checks_, comm); }
@@ -382,7 +383,7 @@ class LibraryTypes {
   /// and MPI_Reduce_local has no communicator to return it on; so it is called only for what the MPI accepts
   /// elsewhere. Several threads may ask at once.
   std::uint8_t ask(Handle type, const Known& known, device::Operator op, Handle given) const {
-    // MPICH 4.0 ends the job at some pairs that it accepts, which are none of sennit's.
+    // MPICH 4.0 ends the job at some pairs that it accepts, which sennit does not reduce.
     if (!device::supports(known.meaning.type, op)) return kRefused;
     if (!accepts(type, given)) return checks_ != kNoHandle ? kRefused : kNotAsked;
     const auto numbers = numbers_like(

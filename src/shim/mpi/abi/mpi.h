@@ -50,7 +50,7 @@ struct Received {
 };
 
 /// Every function returns MPI's error code, 0 for success, and calls no error handler of the program's: a code is
-/// given to fail() where it is the program's to know. None is collective unless it says so.
+/// given to fail() where it is the program's to know. No function is collective unless it says so.
 class Mpi {
  public:
   virtual ~Mpi() = default;
@@ -105,7 +105,7 @@ class Mpi {
   /// Places in an element, but that at its address, whose bytes tell in what memory its data is: where parts of it
   /// lie that may be in another one. They stay until this thread asks again.
   virtual std::span<const std::int64_t> far(Handle /*type*/) const { return {}; }
-  /// A type of so many bytes without gaps, for as long as the MPI lives; kNoHandle where there is none.
+  /// Returns a type of so many bytes without gaps, for as long as the MPI lives; kNoHandle where there is none.
   virtual Handle type_of_bytes(std::int64_t /*bytes*/) const { return kNoHandle; }
   virtual std::optional<device::Operator> op(Handle op) const = 0;
   /// Returns how sennit reduces elements of a predefined type by one of MPI's operators as this MPI does; no value

@@ -90,7 +90,7 @@ bool Call::in_place() const {
 const CommShape& Call::place() const {
   if (!place_) {
     place_.emplace();
-    // A communicator that is none is the real function's to complain about.
+    // The real function complains about an invalid communicator.
     if (comm == kNoHandle || mpi.shape(comm, *place_) != 0) *place_ = {};
   }
   return *place_;

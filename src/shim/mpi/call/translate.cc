@@ -12,7 +12,7 @@ constexpr WhyNot kTypes = "derived or mixed types";
 constexpr WhyNot kOneForTwo = "one buffer for two";
 constexpr WhyNot kWrong = "a count or root that MPI refuses";
 
-/// Bytes of a run of elements that have no gaps; none for other types.
+/// Returns the bytes of a run of elements that have no gaps; no value for other types.
 std::optional<std::uint64_t> bytes_of_run(const Mpi& mpi, Handle type, std::int64_t count) {
   const auto uniform = mpi.uniform(type);
   if (!uniform || count < 0) return std::nullopt;

@@ -3,9 +3,9 @@
 // then. Calls of a communicator whose ranks are known are counted on its vote (collective_vote.h); others by their
 // ranks, and a rank that has such requests asks (peer_query.h).
 //
-// State: none of its own; counts are in CommRegistry. It takes no lock, and none may be held when it is called: it
-// waits for other ranks. Returned codes are what the program is told where a rank was lost, for which MPI would wait
-// for ever.
+// State: it has none of its own; counts are in CommRegistry. It takes no lock, and no lock may be held when it is
+// called: it waits for other ranks. Returned codes are what the program is told where a rank was lost, for which MPI
+// would wait for ever.
 #pragma once
 
 #include <optional>

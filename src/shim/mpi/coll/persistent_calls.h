@@ -1,8 +1,8 @@
 // Does persistent collective calls with sennit at every start: all ranks agree on that when the call is made, and
 // each such call has a sennit communicator of its own, since calls may start in another order on each rank.
 //
-// State: how many such calls this process has. It takes no lock, and none may be held when it is called: init() waits
-// for other ranks. start() takes the queue's lock, and a request's mutex with no other held.
+// State: how many such calls this process has. It takes no lock, and no lock may be held when it is called: init()
+// waits for other ranks. start() takes the queue's lock, and a request's mutex with no other held.
 #pragma once
 
 #include <atomic>

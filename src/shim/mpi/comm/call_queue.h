@@ -72,7 +72,7 @@ class QueueVotes {
 
 class CallQueue {
  public:
-  /// Returns whether none waits.
+  /// Returns whether no call waits.
   bool empty() const { return waiting_.empty(); }
   /// Returns whether one waits, or sennit is doing one.
   bool active() const { return !waiting_.empty() || doing_ != nullptr; }

@@ -75,7 +75,7 @@ class CollectiveVote {
   void decide(std::uint64_t number, bool yes) {
     mine_.words[kDecision].store(number << 1 | (yes ? 1 : 0), std::memory_order_release);
   }
-  /// Returns what was told; none while that was not.
+  /// Returns what was told; no value while it was not told.
   std::optional<bool> decision(std::uint64_t number) const {
     const std::uint64_t told = slots_.front()->words[kDecision].load(std::memory_order_acquire);
     return told >> 1 == number ? std::optional((told & 1) != 0) : std::nullopt;
@@ -93,8 +93,8 @@ class CollectiveVote {
   /// Returns whether this rank has come to call `number`. From any thread.
   bool came(std::uint64_t number) const { return mine_.words[kCalls].load(std::memory_order_acquire) >= number; }
 
-  /// Returns whether all ranks voted yes on call `number`, and give alike; none while some have not come so far. To
-  /// be asked until it answers.
+  /// Returns whether all ranks voted yes on call `number`, and give alike; no value while some have not come so far.
+  /// To be asked until it answers.
   std::optional<bool> outcome(std::uint64_t number) const {
     bool all = true;
     if (slots_.empty()) return std::nullopt;
@@ -108,7 +108,7 @@ class CollectiveVote {
     return all;
   }
   /// Returns, where the outcome was no and before this rank's next call, the first rank that gives another thing than
-  /// rank 0; none where it is not so, or some rank did not vote yes.
+  /// rank 0; no value where all give alike, or some rank did not vote yes.
   std::optional<int> first_mismatch(std::uint64_t number) const {
     std::optional<int> other;
     const auto first = offered(*slots_.front(), number);

@@ -79,14 +79,14 @@ struct CommState {
 /// This process's slots for votes in the control segment. Not thread-safe.
 class VoteSlots {
  public:
-  /// -1: none is left.
+  /// -1: no slot is left.
   int take() {
     if (free_.empty()) return next_ < comm::RankSlots::kVotes ? next_++ : -1;
     const int slot = free_.back();
     free_.pop_back();
     return slot;
   }
-  /// `slot`: below 0: none was taken.
+  /// `slot`: below 0: no slot was taken.
   void give_back(int slot) {
     if (slot >= 0) free_.push_back(slot);
   }
@@ -179,7 +179,7 @@ class CommRegistry {
     CommState* const known = find(comm);
     return known != nullptr ? *known : begin_handshake(comm);
   }
-  /// Collective over `comm`: what each rank says. None of a communicator that is of no use any more.
+  /// Collective over `comm`: what each rank says. No value for a communicator that is revoked.
   std::optional<std::vector<std::uint64_t>> ask(Handle comm, const CommState& one, std::uint64_t mine,
                                                 const Meanwhile& meanwhile) const;
   /// Collective over `comm`: one more for a persistent call. Where it has no sennit communicator, on every rank,
@@ -210,7 +210,7 @@ class CommRegistry {
   std::unique_ptr<CommState> make(Handle comm);
   /// Returns why calls are left to the real functions, by what all ranks say; empty: they are not.
   std::string look_at(std::span<const CommInfo> infos, CommState& one) const;
-  /// All ranks have given theirs; none: they could not be asked.
+  /// Ends the handshake, in which all ranks have given their infos; empty: they could not be asked.
   void finish_handshake(CommState& one, std::vector<CommInfo> infos);
   Status take(CommState& one, Result<std::unique_ptr<OneNode>> made);
   void say_unmatched(const CommState& one, const Status& status) const;

@@ -46,7 +46,8 @@ class NodeVote {
   /// Notes that all ranks of this node have voted yes on call `number`, greater than any before, and give alike what
   /// `signature` is of.
   void vote_yes(std::uint64_t key, std::uint64_t number, std::uint32_t signature = 0);
-  /// Returns whether all nodes have, and give the same; none while that is not known. To be asked until it answers.
+  /// Returns whether all nodes have voted yes, and give alike; no value while that is not known. To be asked until it
+  /// answers.
   std::optional<bool> outcome(std::uint64_t key, std::uint64_t number, Clock::time_point now = Clock::now());
 
   /// A word has come. From any thread.

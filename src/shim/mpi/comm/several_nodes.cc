@@ -39,7 +39,7 @@ std::uint64_t own_of(const Work& work) {
   return all[static_cast<std::size_t>(work.request.root)];
 }
 
-/// Bytes of the shortest message that this rank knows, if any; empty ones are none.
+/// Bytes of the shortest message that this rank knows, if any; empty ones do not count.
 std::uint64_t shortest_of(const Work& work) {
   std::uint64_t shortest = ~std::uint64_t{0};
   for (const auto* const all : {&work.sent, &work.received})

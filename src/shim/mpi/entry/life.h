@@ -19,7 +19,8 @@ void step_aside() {
 }
 
 /// Stands for functions that the library lacks and that nothing can replace: a program that looked for the symbol
-/// found it in the preloaded library. The caller's arguments are its own to clear away, so there need be none here.
+/// found it in the preloaded library. The caller's arguments are its own to clear away, so they need not be kept
+/// here.
 template <class Abi>
 int lacking() {
   return drop_in<Abi>().mpi->fail(kNoHandle, Abi::kErrUnsupportedOperation);

@@ -33,7 +33,7 @@ std::int64_t told(const typename Abi::Status& status) {
   return library.call().get_elements_x(&status, library.byte(), &bytes) == 0 && bytes >= 0 ? bytes : -1;
 }
 
-/// Bytes of the message that a status tells of; none of a cancelled one.
+/// Returns the bytes of the message that a status tells of; 0 for a cancelled one.
 template <class Abi>
 std::int64_t received(const typename Abi::Status& status) {
   int cancelled = 0;

@@ -93,7 +93,7 @@ class RequestSet {
   }
   /// Returns whether the drop-in has to do with any of the requests.
   bool any() const { return any_; }
-  /// The first of those; null: none.
+  /// Returns the first such request; null: there is none.
   RequestTable::Shared first() const {
     const auto found = std::ranges::find_if(open_, [](const auto& open) { return open != nullptr; });
     return found != open_.end() ? *found : nullptr;

@@ -86,7 +86,8 @@ class Asked {
       auto open = drop_in<Abi>().requests.find(to_handle(requests[i]));
       if (open == nullptr || (!open->active && open->persistent_call == nullptr)) continue;
       others_[static_cast<std::size_t>(i)] = from_handle<Request>(drop_in<Abi>().mpi->request_null());
-      // One of sennit's that is not started is as one that is none, whatever the real library thinks of it.
+      // A persistent call of sennit's that is not started counts as a null request, whatever the real library thinks
+      // of it.
       if (open->active) own_.emplace_back(i, std::move(open));
     }
   }

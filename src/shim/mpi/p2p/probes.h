@@ -23,12 +23,12 @@ class Probes {
   void match(Handle message, Handle comm);
   /// Returns where that was; kNoHandle: not known.
   Handle comm_of(Handle message);
-  /// Returns how long a message is that a probe found; none: that cannot be said yet, ask again. `taken`: MPI has no
-  /// more of it to find.
+  /// Returns how long a message is that a probe found; no value: that cannot be said yet, ask again. `taken`: MPI has
+  /// no more of it to find.
   std::optional<std::int64_t> length(Handle comm, int source, int tag, std::int64_t bytes, bool taken);
 
  private:
-  /// Returns what a message of `bytes` bytes announces; none where it is the program's own.
+  /// Returns what a message of `bytes` bytes announces; no value where it is the program's own.
   std::optional<std::int64_t> announced(const CommRegistry::Peer& from, int tag, std::int64_t bytes, bool taken);
 
   Job& job_;

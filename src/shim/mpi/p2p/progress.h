@@ -31,8 +31,8 @@ class Progress {
   void make() {
     if (requests_.busy()) make_of_busy();
   }
-  /// Lets the MPI itself go on, by a look at a communicator: none is known where a program has begun MPI_Sessions
-  /// alone.
+  /// Lets the MPI itself go on, by a look at a communicator: there is none where a program has begun only
+  /// MPI_Sessions.
   void make_mpi() const {
     if (job_.communicators != nullptr) job_.mpi.progress();
   }

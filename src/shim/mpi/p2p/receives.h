@@ -66,7 +66,7 @@ class Receives {
     void* data;
     int device;  // -1: host memory
   };
-  /// Returns where a message of so many bytes goes; none: it cannot, and the receive has an error.
+  /// Returns where a message of so many bytes goes; no value: it cannot, and the receive has an error.
   std::optional<Target> target(Receive& receive, std::uint64_t bytes);
 
   Job& job_;

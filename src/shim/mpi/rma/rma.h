@@ -2,7 +2,7 @@
 // (windows.h).
 //
 // State: the windows, made with the first that has GPU memory. Lock: mutex_, of that. Locks of Staging and Transports
-// are taken before it, none under it; the windows lock themselves, and call the MPI.
+// are taken before it, and no lock under it; the windows lock themselves, and call the MPI.
 #pragma once
 
 #include <atomic>

@@ -212,7 +212,7 @@ class Windows {
   /// Returns what the device is to do of the call; no value where it is for the host, and `why` says why.
   std::optional<Accumulation> on_gpu(const Reaching& reaching, std::string_view& why) const;
   Status accumulate_on_gpu(const Reaching& reaching, const Accumulation& whole);
-  /// Memory of the GPU that adds, for what is brought there; null: it has none left.
+  /// Returns memory of the GPU that adds, for what is brought there; null: no memory is left.
   std::byte* room_to_bring(const Reaching& reaching) const;
   Status accumulate_on_host(const Reaching& reaching);
   Result<std::byte*> reach(Target& target, int device);

@@ -30,15 +30,15 @@ class Staging {
   Staging(const Mpi& mpi, stage::PointerCache& memories, Reporting& reporting, std::chrono::microseconds linger)
       : mpi_(mpi), memories_(memories), reporting_(reporting), linger_(linger) {}
 
-  /// Returns this process's GPUs; null: none answers, and no_gpus() says why.
+  /// Returns this process's GPUs; null: no GPU answers, and no_gpus() says why.
   stage::Gpus* gpus();
   const Status& no_gpus() const { return no_gpus_; }
   /// GPUs and pinned memory that gpus() has made; null before.
   stage::Gpus* made_gpus() const { return gpus_.get(); }
   stage::PinnedPool* host() const { return host_.get(); }
 
-  /// Returns the device that all the call's memory is on; -1 for host memory or several devices, none where nothing
-  /// is used.
+  /// Returns the device that all the call's memory is on; -1 for host memory or several devices, no value where
+  /// nothing is used.
   std::optional<int> device_of(const Call& call) const;
 
   /// Puts host memory in the place of what of the call is on GPUs. Errors: those of StagedBuffers::make, and no GPU
