@@ -62,8 +62,8 @@ Result<std::vector<Shareable::File>> export_handles(const Location& location) {
   return files;
 }
 
-/// Exports the pool of `location`, and in `data` where in it; empty where the memory is of no pool, or of one that was
-/// created for its own process alone.
+/// Exports the pool of `location`, and in `data` where in it; empty where the memory is of no pool, or of one that
+/// was created for its own process alone.
 Result<std::vector<Shareable::File>> export_pool(const Location& location, cudaMemPoolPtrExportData& data) {
   const Driver& driver = Driver::get();
   std::vector<Shareable::File> files;
