@@ -39,7 +39,7 @@ int run_doctor(int argc, const char* const* argv) {
   return program.run(argc, argv, [&]() -> Result<Exit> {
     if (!probe.empty()) {
       if (Status status = doctor::run_probe(probe); !status) return status;
-      // Without the clean-up of libraries, which is where a sick driver hangs next.
+      // The exit leaves out the clean-up of libraries, which is where a sick driver hangs next.
       _exit(0);
     }
     if (executor.empty()) executor = environment("SENNIT_EXECUTOR");

@@ -136,7 +136,7 @@ sennit_result sennit_comm_destroy(sennit_comm* comm) noexcept {
       return Status(Code::invalid_argument, "comm is being destroyed by another thread", {}, "Destroy it once");
     const auto executor = (*found)->executor();
     const device::SetUp set_up(executor.get());  // another thread may be capturing
-    // Until all ranks have come its handle stays: the exchange function may ask whether they still can.
+    // Its handle stays until all ranks have come: the exchange function may ask whether they still can.
     const Voided voided{comm, *std::move(found)};
     return voided.communicator->leave().in("destroy communicator");
   });

@@ -123,7 +123,7 @@ Result<device::Lane*> Communicator::lane(void* stream) {
 }
 
 Status Communicator::wait(Adopted& adopted) {
-  // Before the wait: what another thread enqueues meanwhile is not lost.
+  // The flag is cleared before the wait: what another thread enqueues meanwhile is not lost.
   adopted.used.store(false, std::memory_order_release);
   return inner_->synchronize(*adopted.lane);
 }
@@ -283,7 +283,8 @@ Status Communicator::close(const std::shared_ptr<path::Window>& window) {
   }
   Status settled = settle();
   if (auto status = meet(Call::close, window->number()); !status) {
-    // Its memory may be freed after this; and of ranks that end different windows each would go on with another one.
+    // The window's memory may be freed after this; and of ranks that end different windows each would go on with
+    // another one.
     collectives().forget_windows();
     return status;
   }

@@ -101,7 +101,7 @@ struct Registration {
 
 using Communicators = Handles<sennit_comm, Communicator, 0x5E02>;
 using Registrations = Handles<sennit_window, const Registration, 0x5E03>;
-/// Never destroyed, as machines().
+/// Returns a registry that is never destroyed, as machines().
 Communicators& communicators();
 Registrations& registrations();
 

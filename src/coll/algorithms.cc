@@ -292,7 +292,7 @@ Team of_launch(const Team& team, const Plan& plan) {
   return launched;
 }
 
-/// Null: there is no such algorithm.
+/// Finds the entry; null: there is no such algorithm.
 const Entry* find(Operation operation, Algorithm algorithm) {
   for (const Entry& entry : kEntries)
     if (entry.operation == operation && entry.algorithm == algorithm) return &entry;

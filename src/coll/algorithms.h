@@ -41,7 +41,7 @@ std::string name(const Plan& plan);  ///< "two_shot 64x256"
 /// Errors: invalid_argument (not written so; those of parse_algorithm()).
 Result<Plan> parse_plan(Operation operation, std::string_view text);
 
-/// Those there are for the operation; the first is without limits.
+/// Lists the algorithms of the operation; the first is without limits.
 std::vector<Algorithm> algorithms_of(Operation operation);
 /// Errors: invalid_argument, listing the names there are.
 Result<Algorithm> parse_algorithm(Operation operation, std::string_view text);

@@ -55,7 +55,7 @@ struct EngineShape {
     const auto places = 2 * kDepth * static_cast<unsigned>(team.size - 1);
     return {device::in_units(team.shape.slots_bytes() / places)};
   }
-  /// At `at`, from `from`.
+  /// Returns the place of an arrival at `at`, from `from`.
   SENNIT_DEVICE std::byte* arrival(const Team& team, int at, int from, News kind, unsigned chunk) const {
     const unsigned place = static_cast<unsigned>(from < at ? from : from - 1);
     const unsigned line = (kind == kScattered ? 0 : kDepth) + chunk % kDepth;
@@ -94,7 +94,8 @@ struct EngineStart {
   template <class Block>
   SENNIT_DEVICE void operator()(Block& block) const {
     const device::Word before = block.load(&tickets->chunks);
-    // Not before all have come: engines copy whatever happens, but what follows is then no ticket.
+    // Tickets are written only once all ranks have come: engines copy whatever happens, but what follows is then no
+    // ticket.
     if (!Meetings(block, team).meet(kStart)) return;
     for (unsigned first = 0; first < chunks; first += 32)
       block.each(32, [&](unsigned i) {

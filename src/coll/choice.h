@@ -22,7 +22,8 @@ class Chooser {
   virtual Status meet(node::Node& node, const Team& team, std::uint64_t scratch_bytes) = 0;
   /// Returns the plan that the next such call would take.
   virtual Plan plan(const CallKey& which) = 0;
-  /// For a call that is being made: the same on every rank for the same calls before, whatever else differs.
+  /// Returns the plan of a call that is being made: equal on every rank after equal calls before, whatever else
+  /// differs.
   virtual Plan call(const CallKey& which) { return plan(which); }
   /// The call that call() was asked for last is about to be enqueued on `lane`, and has been.
   virtual Status starts(device::Lane&) { return {}; }

@@ -365,7 +365,7 @@ Status Collectives::send_receive(std::span<const Message> messages, device::Lane
 
 Status Collectives::explain(Status status) {
   comm::Group& group = node_.group();
-  // Without the mutex: who asks how things stand must not wait for a call that another thread makes.
+  // The mutex is not taken: a thread that asks how things stand must not wait for a call that another thread makes.
   const Noted noted = noted_.load(std::memory_order_relaxed);
   const std::uint64_t calls = noted.sequence;
   if (status.code() != Code::timed_out || calls == 0 || group.failed()) return status;

@@ -50,19 +50,19 @@ class Collectives {
   /// root), those of Scratch::create on the first call, peer_lost, aborted.
   Status call(const Request& request, device::Lane& lane, const Plan* forced = nullptr);
 
-  /// On every rank, before the first call: the last kBlocksForMessages are left to messages, and every plan must do
-  /// with the others. `most`: that one message has, whatever is planned; the same on every rank, at least 1.
+  /// Leaves the last kBlocksForMessages to messages; every plan must do with the others. To be called on every rank,
+  /// before the first call. `most`: one message has at most so many, whatever is planned; the same on every rank, at
+  /// least 1.
   void keep_blocks_for_messages(unsigned most = kBlocksForMessages) {
     blocks_ = {kBlocksBesideMessages, kBlocksForMessages, false};
     most_of_a_message_ = std::min(most, kBlocksForMessages);
   }
   bool keeps_blocks_for_messages() const { return !blocks_.shared; }
-  /// After meet(), of a communicator that keeps blocks for them. Enqueues messages, all at the same time, in the
+  /// Enqueues messages, all at the same time, after meet() and in a communicator that keeps blocks for them: in the
   /// order of `lane` and behind the calls so far; between two ranks they are in the order in which both have them,
   /// whatever calls they are in. Their blocks and threads are chosen here, by their bytes alone. Errors:
   /// invalid_argument (null, freed, pageable or too short memory, but where there are no bytes; no such peer; as
-  /// coll::send_receive), peer_lost, aborted: see
-  /// node::Node::admits().
+  /// coll::send_receive), peer_lost, aborted: see node::Node::admits().
   Status send_receive(std::span<const Message> messages, device::Lane& lane);
 
   /// Collective. Does ahead what the first call would do, after which calls wait for no rank on the host. Errors:
@@ -80,7 +80,7 @@ class Collectives {
   Status use(const std::shared_ptr<path::Window>& window);
   /// Returns whether use() accepted the window; equal on every rank.
   bool uses(const path::Window& window);
-  /// Before the window is closed.
+  /// Forgets a window, before it is closed.
   void forget(const path::Window& window);
   /// All of them, on every rank.
   void forget_windows();
@@ -106,7 +106,7 @@ class Collectives {
 
   /// Collective, and harmless where no collective was called: for when all calls are done.
   Status close();
-  /// Instead of close(), where ranks do not end together: see Scratch::unmap.
+  /// Unmaps what collectives have mapped, instead of close(), where ranks do not end together: see Scratch::unmap.
   void unmap();
 
   /// Null before the first call.
@@ -122,7 +122,7 @@ class Collectives {
   Status check_buffer(const void* data, std::uint64_t bytes, device::Access access, std::string_view what) const;
   Status check_memory(const void* data, std::uint64_t bytes, device::Access access) const;
   struct Turn;
-  /// With its event.
+  /// Returns a capture's turn, with its event.
   Result<Turn*> turn_of(std::uint64_t capture, int device);
   /// Returns whether the call before may have been in another lane than `lane`, which then has to wait for it.
   bool is_behind(const device::Queue& queue, const Turn& turn) const;
@@ -153,8 +153,8 @@ class Collectives {
     std::uint64_t capture = 0;           // whose calls, as turns_ has it
     device::ReplayRecord replayed;       // of a capture: where its graph records the end of all its calls
   };
-  /// By capture. 0: of calls that run at once, whose end the replays of graphs wait for and record as well: to them
-  /// all calls of a graph are one.
+  /// The turns, by capture. 0: that of calls that run at once, whose end the replays of graphs wait for and record as
+  /// well: to them all calls of a graph are one.
   std::map<std::uint64_t, Turn> turns_;
   bool has_captured_ = false;                                    // the latest call may be a replay's, on any stream
   const std::shared_ptr<int> graphs_ = std::make_shared<int>();  // each of them holds it, too

@@ -77,7 +77,7 @@ struct Cost {
   double total_us() const { return launch_us + crossing_us + moving_us; }
 };
 
-/// From the last rank's start to the last rank's end. The plan can do it (see most_bytes()).
+/// Predicts the time from the last rank's start to the last rank's end. The plan can do the call (see most_bytes()).
 Cost cost_of(const CallKey& which, const Plan& plan, const Team& team, const Figures& figures);
 inline double predict_us(const CallKey& which, const Plan& plan, const Team& team, const Figures& figures) {
   return cost_of(which, plan, team, figures).total_us();

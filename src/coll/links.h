@@ -61,7 +61,7 @@ class Links {
   /// `pattern`: see use_of_slots().
   SENNIT_DEVICE Links(Block& block, const Team& team, Layout layout, Way way = Way::push, device::Word pattern = 0)
       : Links(block, team, use_of_slots(layout, way, team.shape.shares() ? pattern + kFewBlocks : pattern)) {}
-  /// For programs that use no slots: as they are.
+  /// Makes links for programs that use no slots: the slots stay as they are.
   SENNIT_DEVICE Links(Block& block, const Team& team)
       : Links(block, team, block.load(&team.counts[block.index()].use)) {}
 

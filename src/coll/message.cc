@@ -39,7 +39,7 @@ Status check(const Lines& lines, const MessageBlocks& blocks) {
   return {};
 }
 
-/// Those of a rank that is alone, and has no scratch.
+/// Copies the messages of a rank that is alone, and has no scratch.
 Status copy_own(const Lines& lines, device::Lane& lane) {
   for (std::size_t i = 0; i < lines[0].size(); ++i) {
     const Message &from = lines[0][i], &to = lines[1][i];

@@ -27,12 +27,12 @@ struct MessageSlots {
   static MessageSlots of(const Shape& shape);
 };
 
-/// Which blocks a communicator's messages have.
+/// Says which blocks a communicator's messages have.
 struct MessageBlocks {
   unsigned first = 0;  ///< messages have the slots and counts of blocks from here on
   unsigned count = kMostBlocks;
-  /// With the collectives of the communicator. Then each rank makes each launch, with messages of the same numbers of
-  /// blocks: the collective `sendrecv`.
+  /// Says whether they share blocks with the collectives of the communicator. Then each rank makes each launch, with
+  /// messages of the same numbers of blocks: the collective `sendrecv`.
   bool shared = true;
 };
 

@@ -75,7 +75,8 @@ constexpr bool uses_engines(Algorithm algorithm) {
 std::string_view name(Operation operation);  ///< "reduce_scatter"
 std::string_view name(Algorithm algorithm);  ///< "two_shot_packets"
 std::span<const Operation> all_operations();
-/// Also "reduce-scatter", "alltoall" and "bcast". Errors: invalid_argument, listing the names there are.
+/// Parses a name; also "reduce-scatter", "alltoall" and "bcast". Errors: invalid_argument, listing the names there
+/// are.
 Result<Operation> parse_operation(std::string_view text);
 
 constexpr bool reduces(Operation operation) {

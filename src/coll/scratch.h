@@ -37,8 +37,8 @@ class Scratch {
   /// Collective: to be called when no rank's programs use it any more; without it the memory of a rank that ends
   /// early may be freed while a peer still maps it.
   Status close();
-  /// Not collective: gives up what this rank has mapped of others, when its programs run no more. Its own memory has
-  /// to stay until all others have done the same.
+  /// Gives up, not collectively, what this rank has mapped of others, when its programs run no more. Its own memory
+  /// has to stay until all others have done the same.
   void unmap();
 
  private:

@@ -18,7 +18,7 @@ class SlotsInTurn {
 
   SENNIT_DEVICE SlotsInTurn(Block& block, const Team& team) : block_(block), team_(team), meetings_(block, team) {}
 
-  /// Once a launch. `message(peer)`: a Copy without a place to go. False: give up, at once.
+  /// Sends, once a launch. `message(peer)`: a Copy without a place to go. False: give up, at once.
   template <class Message>
   SENNIT_DEVICE bool send(Message message) {
     if (!meetings_.own_all_slots(use_of_slots(Layout::direct, Way::push, in_one_shot(block_.count())), kUse))
@@ -33,7 +33,7 @@ class SlotsInTurn {
     return meetings_.meet(kAllSent);  // 2.
   }
 
-  /// After send(): what `peer` has sent.
+  /// Returns what `peer` has sent, after send().
   SENNIT_DEVICE const std::byte* from(int peer) const { return slot(team_.rank, peer); }
 
  private:

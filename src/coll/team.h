@@ -30,8 +30,8 @@ inline constexpr unsigned kMostBlocks = 256;
 inline constexpr unsigned kBlocksForMessages = kMostBlocks / 4;
 /// The others, where messages have theirs.
 inline constexpr unsigned kBlocksBesideMessages = kMostBlocks - kBlocksForMessages;
-/// Which peers send to a block, and how many chunks of one may be under way: an algorithm has a layout, and the fewer
-/// share a block's slots, the longer are its chunks.
+/// Says which peers send to a block, and how many chunks of one may be under way: an algorithm has a layout, and the
+/// fewer share a block's slots, the longer are its chunks.
 enum class Layout : std::uint8_t {
   mesh,    ///< every peer; two steps overlap, each with a chunk sent and a chunk not yet taken
   direct,  ///< every peer; what arrives is not sent on
@@ -65,7 +65,7 @@ SENNIT_DEVICE constexpr device::Word in_one_shot(unsigned blocks) {
 SENNIT_DEVICE constexpr device::Word in_two_shots(unsigned blocks) {
   return 0xFF0000 + blocks;
 }
-/// Beside the pattern of a launch that counts chunks and whose few blocks share all slots: see Shape::of_launch().
+/// Marks the pattern of a launch that counts chunks and whose few blocks share all slots: see Shape::of_launch().
 inline constexpr device::Word kFewBlocks = 0x010000;
 /// Stands for the use by messages.h, which divides the slots again.
 inline constexpr device::Word kOfMessages = 0xFFFFFD;

@@ -25,7 +25,7 @@ class Windows {
   /// have registered different lengths).
   static Result<std::optional<One>> look_at(node::Node& node, path::Window& window);
   void add(const One& one) { all_.push_back(one); }
-  /// Also of one that was never added.
+  /// Removes a window, also one that was never added.
   void remove(const path::Window& window);
   bool has(const path::Window& window) const;
 

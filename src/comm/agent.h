@@ -66,8 +66,9 @@ class Agent {
   Status failure(std::span<const int> peers) const;
   /// Has `peer` said goodbye?
   bool has_left(int peer) const;
-  /// From now on a peer that is gone without a goodbye has left, and is not taken to have died, where `has_ended`
-  /// says so of it: asked once it is gone, from the agent's thread, which holds no lock then.
+  /// Excuses peers from now on: one that is gone without a goodbye has left, and is not taken to have died, where
+  /// `has_ended` says so of it. That is asked once the peer is gone, from the agent's thread, which holds no lock
+  /// then.
   void excuse(std::function<bool(int peer)> has_ended);
   /// Ends the group for everyone, with this as the reason.
   void fail(const Status& why) { fail(why, nullptr, kNobody); }

@@ -35,7 +35,7 @@ class ControlSegment {
   ControlSegment& operator=(ControlSegment&& other) noexcept;
   ~ControlSegment();
 
-  /// To pass to peers; stays owned by the segment.
+  /// Returns the file to pass to peers; it stays owned by the segment.
   int file() const { return file_.get(); }
   int ranks() const { return ranks_; }
 

@@ -20,7 +20,8 @@ class Deadline {
   static Deadline after(Clock::duration limit) { return Deadline(Clock::now() + limit, limit); }
 
   bool passed() const { return Clock::now() >= end_; }
-  /// For poll(2): rounded up so that a wait does not end early and spin; at most an hour, never negative.
+  /// Returns the time left for poll(2): rounded up so that a wait does not end early and spin; at most an hour, never
+  /// negative.
   int poll_ms() const {
     const auto left = std::chrono::ceil<milliseconds>(end_ - Clock::now()).count();
     return int(std::clamp<long long>(left, 0, 3'600'000));

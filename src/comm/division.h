@@ -34,7 +34,7 @@ struct Seat {
 /// unsupported where a part would reach over several nodes.
 Result<Seat> seat_of(std::span<const Wish> wishes, int rank);
 
-/// By what the ranks of a part meet: meet_over_tcp(place, listener).
+/// Holds what the ranks of a part meet by: meet_over_tcp(place, listener).
 struct Part {
   JobPlace place;     ///< of size 0 where this rank is in no part
   UniqueFd listener;  ///< of the part's rank 0

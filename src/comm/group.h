@@ -73,8 +73,8 @@ class Group {
   bool failed() const { return agent_->failed(); }
   /// Has this rank, of this node, left in order? (It may be waited for no longer.)
   bool has_left(int rank) const { return agent_->has_left(rank); }
-  /// For programs that may end without this object's destructor: from now on a rank of this node that is gone has
-  /// left in order where `has_ended` says so of it; see Agent::excuse.
+  /// Prepares for programs that may end without this object's destructor: from now on a rank of this node that is
+  /// gone has left in order where `has_ended` says so of it; see Agent::excuse.
   void excuse(std::function<bool(int rank)> has_ended) { agent_->excuse(std::move(has_ended)); }
   /// Ends the group on every rank: node peers hear of it within milliseconds, other nodes by their leaders'
   /// connection to rank 0. Returns at once; waits everywhere end with `aborted`.

@@ -99,7 +99,8 @@ class Doorman {
     if (!any) std::this_thread::sleep_for(milliseconds(5));
   }
 
-  // False when the stranger has gone or was turned away; one who was let in leaves an empty descriptor behind.
+  // Returns false when the stranger has gone or was turned away; one who was let in leaves an empty descriptor
+  // behind.
   bool hear(Stranger& stranger) {
     Result<std::optional<Frame>> frame = stranger.reader.next(stranger.fd.get());
     if (!frame) return false;

@@ -22,7 +22,7 @@ struct Launch {
   /// Each whole line that a rank prints, without its end; `error` tells stderr from stdout. Called from the thread
   /// that called launch(). Null: lines go to this process's stdout and stderr, with "[RANK] " before them.
   std::function<void(int rank, std::string_view line, bool error)> output;
-  /// When a rank fails, ends the others: SIGTERM, and SIGKILL two seconds later.
+  /// Says to end the others when a rank fails: SIGTERM, and SIGKILL two seconds later.
   bool stop_on_failure = true;
 };
 

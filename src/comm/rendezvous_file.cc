@@ -62,7 +62,7 @@ void unlock_folder(int folder) {
   ::flock(folder, LOCK_UN);
 }
 
-// With the folder's lock held: true when `name` is absent or was left behind (and then is no longer there).
+// Returns true when `name` is absent or was left behind (and then is no longer there). With the folder's lock held.
 bool clear_name(int folder, const std::string& name) {
   const UniqueFd file(::openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
   if (!file && errno == ENOENT) return true;

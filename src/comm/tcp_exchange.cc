@@ -123,7 +123,7 @@ class Host : public TcpExchange {
     return status;
   }
 
-  // From all at once, so that the death of any is noticed while others are still awaited.
+  // Receives from all at once, so that the death of any is noticed while others are still awaited.
   Status collect(std::vector<Bytes>& items, Deadline deadline) {
     std::map<int, FrameReader> waiting;
     for (const auto& [rank, fd] : guests_) waiting.emplace(rank, FrameReader(kLargestItem + 8));

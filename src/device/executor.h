@@ -49,11 +49,11 @@ class Executor {
 
   /// Makes host memory of the caller reachable by devices and engines, until the value goes away.
   virtual Result<Memory> pin(void* data, std::size_t bytes) = 0;
-  /// To be called once by a thread of sennit's own before it uses the executor: its calls then never disturb a graph
+  /// Prepares a thread of sennit's own, once, before it uses the executor: its calls then never disturb a graph
   /// capture of another thread. `device`: what it works with; else CUDA would begin with device 0, whose context
   /// takes hundreds of MB.
   virtual void prepare_thread(int /*device*/ = -1) {}
-  /// For SetUp alone: lets this thread's calls be no part of a capture; returns how it was, to restore.
+  /// Lets this thread's calls be no part of a capture, for SetUp alone; returns how it was, to restore.
   virtual int relax_capture() { return 0; }
   virtual void restore_capture(int) {}
 
@@ -106,7 +106,7 @@ class Executor {
 /// While it lives, what this thread sets up (memory, streams, mappings) does not disturb a graph that it captures.
 class SetUp {
  public:
-  /// Null: nothing is captured, nothing to do.
+  /// Does nothing for null: then nothing is captured.
   explicit SetUp(Executor* executor) : executor_(executor) {
     if (executor_ != nullptr) before_ = executor_->relax_capture();
   }

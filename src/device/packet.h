@@ -23,7 +23,8 @@ struct alignas(16) Packet {
 /// Bytes of a message in a packet.
 inline constexpr std::uint64_t kPacketBytes = 8;
 
-/// Never that of a cleared packet. Different from launch to launch only to help whoever looks at memory.
+/// Returns a tag, never that of a cleared packet. It differs from launch to launch only to help people who look at
+/// memory.
 SENNIT_DEVICE Word tag_of(std::uint64_t epoch) {
   return static_cast<Word>(epoch) | 0x80000000u;
 }
@@ -33,8 +34,8 @@ SENNIT_DEVICE std::uint64_t packets_of(std::uint64_t bytes) {
   return bytes == 0 ? 1 : (bytes + kPacketBytes - 1) / kPacketBytes;
 }
 
-/// Which use of packets this is: they lie `offset` packets behind where messages say, and have this tag. Said apart,
-/// since a kernel has to load it, and meanwhile it can load what it sends.
+/// Says which use of packets this is: they lie `offset` packets behind where messages say, and have this tag. Said
+/// apart, since a kernel has to load it, and meanwhile it can load what it sends.
 struct PacketUse {
   Word tag = 0;
   std::uint64_t offset = 0;

@@ -9,7 +9,7 @@ namespace sennit::device {
 
 /// Parts begin at multiples of it, so that they keep the alignment of the whole, and no number is cut.
 inline constexpr std::uint64_t kPartUnit = 16;
-/// Those longer than kLongPart, a default, begin at multiples of it: a cache line.
+/// Parts longer than kLongPart, a default, begin at multiples of it: a cache line.
 inline constexpr std::uint64_t kLongPartUnit = 128, kLongPart = 8192;
 
 /// `bytes` rounded down to units of parts that are so long.

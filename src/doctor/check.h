@@ -36,7 +36,7 @@ struct Subject {
 Check works(const Subject& subject, std::string detail);
 Check degraded(const Subject& subject, std::string detail, std::string fix);
 Check missing(const Subject& subject, std::string detail, std::string fix);
-/// Never `needed`: what cannot be checked cannot be lacking.
+/// Makes a check that is never `needed`: what cannot be checked cannot be lacking.
 Check not_applicable(const Subject& subject, std::string detail);
 
 /// True when something needed is missing: the program then ends with exit code 3.

@@ -25,7 +25,7 @@ Places read_places();
 std::vector<std::filesystem::path> library_folders(const Places& places);
 /// The site-packages folders of the Python environments and of the prefixes on PATH.
 std::vector<std::filesystem::path> package_folders(const Places& places);
-/// First program called `name` on PATH or in the environments' bin; empty when there is none.
+/// Finds the first program called `name` on PATH or in the environments' bin; empty when there is none.
 std::filesystem::path find_program(const Places& places, const std::string& name);
 /// Files called one of `names` in `folders`; a file reached by several names or links comes once.
 std::vector<std::filesystem::path> find_libraries(const std::vector<std::filesystem::path>& folders,

@@ -74,7 +74,7 @@ std::string no_access_fix(const NvmlReadings& nvml) {
          "be mended (sennit stages through host memory); in a virtual machine, pass GPUs through with P2P allowed";
 }
 
-/// Why there is nothing to judge, as a check; nothing where there is.
+/// Returns a check that says why there is nothing to judge; no value where there is something.
 std::optional<Check> excuse(const Subject& subject, const Situation& situation, const PeerReadings& peers) {
   if (!situation.gpus()) return not_applicable(subject, situation.why_no_gpus());
   if (!situation.cuda_build) return not_applicable(subject, "This build has no cuda executor to try it with");

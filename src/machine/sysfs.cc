@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// First line of a small kernel file; empty when it cannot be read.
+/// Returns the first line of a small kernel file; empty when it cannot be read.
 std::string line_of(const fs::path& file) {
   std::ifstream in(file);
   std::string line;

@@ -156,7 +156,7 @@ Status BatchedCopy::Launch::give_to_engines() {
   std::vector<std::size_t> given;
   std::erase_if(left_, [&](std::size_t i) {
     if (device::reached(device::load_acquire(copies_[i].completion), copies_[i].value)) return true;
-    // Not begun: it will see this, and decline.
+    // The block has not begun: it will see this, and decline.
     const bool ours = !host.meet(&sheet_->taken_back, number_, &sheet_->begun[i]) ||
                       device::reached(device::load_acquire(&sheet_->declined[i]), number_);
     if (ours) given.push_back(i);

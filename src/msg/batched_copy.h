@@ -15,7 +15,7 @@
 
 namespace sennit::msg {
 
-/// By one GPU. Thread-safe.
+/// Makes batched copies by one GPU. Thread-safe.
 class BatchedCopy {
  public:
   using Copy = BatchedCopyKernel::Copy;
@@ -25,7 +25,7 @@ class BatchedCopy {
   static constexpr std::uint64_t kLongest = 1 << 20;
   /// A launch may wait so long to begin before it is taken back: a default. An idle GPU takes 5 µs.
   static constexpr std::chrono::microseconds kPatience{100};
-  /// After a launch that was taken back so many others are left to engines: a default.
+  /// So many others are left to engines after a launch that was taken back: a default.
   static constexpr int kAfterLate = 256;
 
   BatchedCopy(device::Executor& executor, int device, std::chrono::nanoseconds patience = kPatience)

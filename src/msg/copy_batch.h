@@ -15,8 +15,8 @@ class CopyScheduler;
 /// A copy and the signal of its completion, which this process began or is about to begin. Thread-safe.
 class InFlight {
  public:
-  /// To be asked now and then until completion is signalled. Never blocks. Errors: those of the device; it may then
-  /// never be.
+  /// Looks at the copy; to be called now and then until completion is signalled. Never blocks. Errors: those of the
+  /// device; it may then never be.
   Status look();
   /// Returns whether a kernel does the copy, with others.
   bool has_kernel();

@@ -17,8 +17,8 @@ namespace {
 /// The window that peers' services know messages by; a place in it is an address.
 constexpr std::uint32_t kMessagesWindow = 0;
 
-/// From here on the messages to a peer take two lanes in turn; and so many bytes are copied by engines before the
-/// completions of all these are signalled. Defaults.
+/// Messages to a peer take two lanes in turn from so many bytes on; and so many bytes are copied by engines before
+/// the completions of all these are signalled. Defaults.
 constexpr std::uint64_t kLeastTwoLanes = 1 << 20, kToldTogether = 1 << 20;
 
 }  // namespace

@@ -73,7 +73,7 @@ class CopyScheduler {
   Status fault() const;
 
  private:
-  /// Which way a lane's copies go.
+  /// Says which way a lane's copies go.
   enum class Way : std::uint8_t { to_peer, from_peer };
   Result<device::Lane*> lane_of(Way way, int peer, int device, std::uint64_t bytes);
   Result<std::shared_ptr<InFlight>> begin(int device, device::Lane& lane, const BatchedCopy::Copy& copy);

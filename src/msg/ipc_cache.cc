@@ -87,7 +87,7 @@ Result<IpcCache::Export*> IpcCache::export_of(const device::Location& location) 
   }
   withdraw_freed();
   if (exports_.size() >= kMostExports) {
-    // Those that somebody holds last, and not at all.
+    // An export that is held is not withdrawn, so those come last.
     const auto oldest = std::ranges::min_element(
         exports_, {}, [](const auto& each) { return std::pair(each.second.holders, each.second.used); });
     if (oldest->second.holders == 0) {

@@ -97,14 +97,14 @@ class IpcCache {
     std::uint64_t offset;  ///< in it
     int device;
   };
-  /// With the mutex held: the export of the allocation that holds all of it.
+  /// Finds the export of the allocation that holds all of it, with the mutex held.
   Result<Found> find(const void* data, std::uint64_t bytes);
-  /// With the mutex held: the export of the allocation at `location`.
+  /// Returns the export of the allocation at `location`, with the mutex held.
   Result<Export*> export_of(const device::Location& location);
   void withdraw(const Export& exported);
-  /// With the mutex held: ends exports of memory that was freed.
+  /// Ends exports of memory that was freed, with the mutex held.
   void withdraw_freed();
-  /// With the mutex held: unmaps what `owner` does not export any more.
+  /// Unmaps what `owner` does not export any more, with the mutex held.
   void unmap_withdrawn(int owner);
   Result<Imported> import_memory(int owner, const IpcHandle& handle, int device,
                                  std::optional<std::uint64_t> key_file);

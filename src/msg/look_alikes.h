@@ -76,12 +76,12 @@ class LookAlikes {
     return steps;
   }
 
-  /// To be asked before an RTS is sent, for test().
+  /// Returns the time, before an RTS is sent, for taken().
   std::uint64_t now() {
     const std::lock_guard lock(mutex_);
     return ++time_;
   }
-  /// Such an RTS has been received.
+  /// Forgets what came before such an RTS, which has been received.
   void taken(const Envelope& to, std::uint64_t sent) {
     const std::lock_guard lock(mutex_);
     const auto found = streams_.find({to.dest, to.tag, to.context});
@@ -107,7 +107,7 @@ class LookAlikes {
     --noted.under_way;
   }
   void forget_oldest() {
-    // Those that may be sent again last, and none whose call has not returned.
+    // Messages that may be sent again are forgotten last, and those whose call has not returned never.
     const auto age = [](const auto& stream) {
       bool under_way = false, again = false;
       std::uint64_t latest = 0;

@@ -23,8 +23,8 @@ class Rtr {
   explicit Rtr(comm::Slot& slot) : slot_(slot) {}
 
   // The receiver:
-  /// Before it the memory is as the program left it; what is named may be written from now on. False: too late, a
-  /// copy of the message was left.
+  /// Posts the RTR. The memory is as the program left it until then; what `where` names may be written from now on.
+  /// False: too late, a copy of the message was left.
   bool post(std::uint64_t number, const RemoteKey& where) {
     slot_.words[kIdentity].store(where.identity, std::memory_order_relaxed);
     slot_.words[kKeyFile].store(where.key_file, std::memory_order_relaxed);
@@ -58,7 +58,8 @@ class Rtr {
   }
   /// Nothing of what was named is or will be written.
   void reject(std::uint64_t number) { (void)change(number, kAccepted, kRejected); }
-  /// From now on the receiver finds a copy of the message, whose memory it lets alone. False: too late, it has come.
+  /// Leaves a copy of the message, which the receiver finds from now on; it lets the message's memory alone. False:
+  /// too late, the receiver has come.
   bool leave_copy(std::uint64_t number) {
     std::uint64_t seen = slot_.words[kState].load(std::memory_order_relaxed);
     return seen >> kBits != number &&

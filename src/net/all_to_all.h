@@ -26,8 +26,8 @@ namespace sennit::net {
 struct Messages {
   std::span<const std::uint64_t> sent, sent_from;        ///< how much goes to it, and where that begins in the input
   std::span<const std::uint64_t> received, received_to;  ///< how much comes from it, and where it goes in the output
-  /// By node, and for each by rank of this rank's own node: how much that one sends to the rank there which is in
-  /// this rank's place.
+  /// Lists, by node and for each by rank of this rank's own node, how much that one sends to the rank there which is
+  /// in this rank's place.
   std::span<const std::uint64_t> passed;
   std::uint64_t longest = 0;  ///< of all messages of all ranks, the same on each
 };

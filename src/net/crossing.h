@@ -43,7 +43,7 @@ class Crossing {
   std::size_t trips_of_sum() const { return nodes_ == 2 ? 1 : 2; }
   /// Sums the parts of `bytes` bytes that lie at the beginning. Everywhere:
   Sum sum(std::uint64_t bytes, const device::Reduction& reduction) const;
-  /// At node `root` alone:
+  /// The next function sums at node `root` alone:
   Sum sum_at(int root, std::uint64_t bytes, const device::Reduction& reduction) const;
 
   /// Row k, of `bytes` bytes, goes to node k; those that come are added to this rank's own, and `output_bytes` of the
@@ -59,10 +59,10 @@ class Crossing {
   /// node gets its own.
   Trip gather_at(int root, std::uint64_t bytes) const;
   Trip scatter_from(int root, std::uint64_t bytes) const;
-  /// So many bytes from the beginning on go to the node behind(distance), and so many come from before(distance), to
-  /// `half`.
+  /// Sends so many bytes from the beginning on to the node behind(distance), and receives so many from
+  /// before(distance), to `half`.
   Trip swap(int distance, std::uint64_t sent, std::uint64_t received) const;
-  /// From node `root` to all others.
+  /// Sends from node `root` to all others.
   Trip broadcast(int root, std::uint64_t bytes) const;
 
  private:

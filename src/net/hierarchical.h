@@ -32,8 +32,8 @@ enum class Way : std::uint8_t { rails, leaders };
 struct OfOneRank {
   std::uint64_t own = 0;      ///< of this rank's message; 0 where that is in place
   std::uint64_t longest = 0;  ///< of all messages, the same on each rank
-  /// By rank, at the root alone: of each message, and where it begins in the root's memory. One that is in place
-  /// there has no length.
+  /// Lists, at the root alone and by rank, the length of each message, and where it begins in the root's memory. A
+  /// message that is in place there has no length.
   std::span<const std::uint64_t> lengths, begins;
 };
 

@@ -25,7 +25,8 @@ class Rail {
   /// Row k of `to` becomes this rank's row of node k's `from`; its own row of `to` stays as it is. The two do not
   /// overlap.
   virtual Status all_to_all(const std::byte* from, std::byte* to, std::uint64_t bytes) = 0;
-  /// To node `to`, and from node `from`, as many bytes as that sends here; maybe no bytes. The two do not overlap.
+  /// Sends to node `to`, and receives from node `from` as many bytes as that sends here; maybe no bytes. The two do
+  /// not overlap.
   virtual Status swap(const std::byte* sent, std::uint64_t bytes_sent, int to, std::byte* received,
                       std::uint64_t bytes_received, int from) = 0;
   virtual Status broadcast(std::byte* data, std::uint64_t bytes, int root) = 0;

@@ -13,10 +13,10 @@ class Doorbell {
  public:
   explicit Doorbell(comm::DoorbellSlot& slot) : slot_(slot) {}
 
-  /// For others: returns true if the owner sleeps, and has to be woken.
+  /// Rings, for others: returns true if the owner sleeps, and has to be woken.
   bool ring();
 
-  /// For the owner: a number that changes with every ring.
+  /// Returns, for the owner, a number that changes with every ring.
   std::uint64_t heard() const;
   /// Says that the owner sleeps from now on. Returns false if the doorbell was rung since heard() gave `last`; then
   /// it must not sleep.

@@ -12,7 +12,7 @@ namespace sennit::path {
 /// A point of a lane that several may wait for later; no later record takes its place while anyone holds it.
 using SharedEvent = std::shared_ptr<device::Event>;
 
-/// Not thread-safe; its events may be let go of in any thread.
+/// Is not thread-safe; but its events may be let go of in any thread.
 class EventPool {
  public:
   /// Returns an event for lanes of `device` that is not held by any other call.

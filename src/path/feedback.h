@@ -11,7 +11,7 @@
 
 namespace sennit::path {
 
-/// Why and how strongly shares are moved. All are defaults, found on simulated links with 3 % noise.
+/// Says why and how strongly shares are moved. All are defaults, found on simulated links with 3 % noise.
 struct FeedbackOptions {
   double smoothing = 0.7;  ///< weight of the newest sample in a route's estimate
   double start_gap =

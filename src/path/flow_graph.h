@@ -18,7 +18,7 @@ struct FlowGraph {
   static int leave(int device);
 };
 
-/// With `both_ways`, when as much goes the other way over every link.
+/// Builds the graph; with `both_ways`, for when as much goes the other way over every link.
 FlowGraph flow_graph(const Network& network, bool both_ways);
 
 }  // namespace sennit::path

@@ -32,7 +32,8 @@ class Proxy {
     };
     /// Does what there is to do, and waits for nothing: other clients wait meanwhile. Called from the proxy thread.
     virtual Found serve() = 0;
-    /// Before serve(), where the thread has served another client since: that had a device of its own.
+    /// Prepares the thread before serve(), where the thread has served another client since: that had a device of its
+    /// own.
     virtual void prepare_thread() = 0;
   };
 

@@ -30,7 +30,7 @@
 
 namespace sennit::path {
 
-/// Which end the asking process runs itself.
+/// Says which end the asking process runs itself.
 enum class Direction : std::uint32_t { put = 0, get = 1 };
 
 /// Holds what the service must know to run its end: plain words in shared memory.
@@ -108,7 +108,7 @@ class ProxyChannel {
   device::Word first_block_count_ = 0;
   StreamOwner stream_owner_;
   EventPool events_;
-  // For the log: a helper that often comes too late makes the path slower than it is.
+  // The counts are for the log: a helper that often comes too late makes the path slower than it is.
   void count_the_latest();
   device::Word latest_ = 0;  // block 0's name of the latest message; 0: none yet
   std::uint64_t messages_ = 0, without_help_ = 0;

@@ -164,7 +164,7 @@ RouteSet Planner::grow(const RouteSet& team) {
   return best.us < team.us * (1 - options_.margin) ? best : team;
 }
 
-/// Why the options rule a route out; empty when they do not.
+/// Says why the options rule a route out; empty when they do not.
 std::string ruled_out(const Route& route, const SplitOptions& options) {
   if (options.engines_only && route.method == machine::Method::sm) return "only copy engines may carry this message";
   for (std::size_t i = 1; i + 1 < route.stops.size(); ++i)

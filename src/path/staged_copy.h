@@ -103,7 +103,7 @@ class Partner {
       return stays;
     }
     block_.post(started_, message_);
-    // Never far behind, so that comparing stays right when counts wrap around.
+    // The count is never far behind, so that comparing stays right when counts wrap around.
     block_.post(withdrawn_, message_ - 1);
     return true;
   }

@@ -12,7 +12,7 @@ namespace sennit::path {
 
 class StreamOwner {
  public:
-  /// Never waits. Errors: those of the event.
+  /// Returns whether the channel is open to the lane. Never waits. Errors: those of the event.
   Result<bool> open_to(device::Lane& lane) const;
   /// A message of `lane` that starts from `fork` has been enqueued.
   void take(device::Lane& lane, SharedEvent fork);

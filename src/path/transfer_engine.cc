@@ -350,7 +350,7 @@ Status TransferEngine::copy_split(const std::shared_ptr<const Plan>& plan, End d
     return copy_single(dst, src, plan->split.bytes, lane);
   }
   const bool captured = capture != 0;
-  // Also where another thread captures: what is asked and set up here is no part of that.
+  // Another thread may capture, too: what is asked and set up here is no part of that.
   const device::SetUp set_up(executor_.get());
   ChannelSet* set = &pair.kept;
   if (captured) {

@@ -60,8 +60,8 @@ class TransferEngine {
   /// The split that copy() uses now for such a message. Errors: not_found when the machine lacks a device.
   Result<Split> split_of(int dst_device, int src_device, std::uint64_t bytes, Circumstances circumstances = {});
 
-  /// False where this machine was never tuned and the user named neither it nor a split: the direct path carries
-  /// everything.
+  /// Returns false where this machine was never tuned and the user named neither it nor a split: the direct path
+  /// carries everything.
   bool several_paths();
 
   /// Computes and keeps the plan of such a message, so that the first one need not.
@@ -88,7 +88,7 @@ class TransferEngine {
   std::shared_ptr<const Plan> plan(int dst_device, int src_device, std::uint64_t bytes, Circumstances circumstances);
   Result<Carrier> carrier(ChannelSet& set, const Candidate& candidate, const Plan& plan, std::size_t planned, End dst,
                           End src);
-  /// At the first message between them; where it is denied, copies still arrive, by way of the host.
+  /// Enables access at the first message between them; where it is denied, copies still arrive, by way of the host.
   void enable_access(int dst_device, int src_device);
   Status copy_by_proxy(End dst, End src, std::uint64_t bytes, device::Lane& lane);
   Pair& pair_of(int dst_device, int src_device);

@@ -61,7 +61,7 @@ class Window {
     device::Shareable shareable_memory;
     std::vector<FileCard> files;  // the shareable's
     std::shared_ptr<const Mapping> mapping, mapping_at_owner;
-    /// Its first byte through one of them; null where that is null.
+    /// Returns the part's first byte through one of the mappings; null where that is null.
     std::byte* seen_through(const std::shared_ptr<const Mapping>& one) const {
       return one != nullptr ? one->base + shareable_memory.offset : nullptr;
     }

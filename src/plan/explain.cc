@@ -55,7 +55,7 @@ std::string describe(const coll::Plan& plan) {
   return fmt::format("{} with {} blocks of {} threads", coll::name(plan.algorithm), plan.blocks, plan.threads);
 }
 
-/// Why the first of `lines` is taken on a machine that is not here, and what would be without measuring there.
+/// Says why the first of `lines` is taken on a machine that is not here, and what would be without measuring there.
 std::string simulated_reason(const std::vector<Line>& lines, const coll::Plan& untuned,
                              std::optional<double> untuned_us) {
   const Line& best = lines.front();
@@ -69,7 +69,7 @@ std::string simulated_reason(const std::vector<Line>& lines, const coll::Plan& u
   return said + "; sennit tune on that machine decides by measuring";
 }
 
-/// Why the first of `lines` is taken.
+/// Says why the first of `lines` is taken.
 std::string reason(const std::vector<Line>& lines, const Entry* entry, const coll::CallKey& which,
                    device::Kind kind) {
   if (entry != nullptr) {
@@ -94,7 +94,7 @@ std::string reason(const std::vector<Line>& lines, const Entry* entry, const col
          (best.cost.moving_us > 0.5 * best.cost.total_us() ? "; most of it moves bytes" : "; most of it is latency");
 }
 
-/// Which library is the faster one by these entries, in all of which sennit has to be.
+/// Says which library is the faster one by these entries, in all of which sennit has to be.
 struct Faster {
   bool sennit = false;
   std::string times;  ///< its own, and the other's where that is known

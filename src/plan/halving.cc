@@ -104,7 +104,7 @@ Result<Found> add_narrow(Found found, const std::vector<Candidate>& candidates, 
     auto fastest = halve(std::move(narrow), measure, within_budget, options);
     if (!fastest && fastest.status().code() == Code::corrupt) continue;
     if (!fastest) return fastest;
-    // Those that were kept without being first may have been left behind after a short round.
+    // Plans that were kept without being first may have been left behind after a short round.
     std::erase_if(found.plans, [&](const Timed& kept) { return coll::fits(kept.plan, blocks); });
     found.plans.insert(found.plans.end(), fastest->plans.begin(), fastest->plans.end());
     found.timed += fastest->timed;

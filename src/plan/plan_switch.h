@@ -42,13 +42,13 @@ class PlanSwitch {
   /// `words` of each rank, by rank. Rank 0 leads.
   PlanSwitch(std::vector<Words> words, int rank) : words_(std::move(words)), rank_(rank) {}
 
-  /// Before each call: the change that applies from this call on, if one does. `gave_up`: asked while rank 0 is slow
-  /// to say from which call a change applies; true ends the wait.
+  /// Returns the change that applies from this call on, if one does; to be called before each call. `gave_up`: asked
+  /// while rank 0 is slow to say from which call a change applies; true ends the wait.
   std::optional<Change> call(const std::function<bool()>& gave_up);
   /// Calls announced so far.
   std::uint64_t calls() const { return calls_; }
 
-  /// On rank 0 alone. False: the last change is not yet in force everywhere; nothing is changed.
+  /// Makes a change; on rank 0 alone. False: the last change is not yet in force everywhere; nothing is changed.
   bool propose(const Change& change);
 
   /// Every so many calls one is timed: a default; two events cost 1.5 µs. Only of those samples are taken.

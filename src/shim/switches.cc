@@ -21,7 +21,7 @@ constexpr std::string_view kCollectives[] = {"allreduce", "reduce",    "reduce_s
                                              "bcast",     "allgather", "allgatherv",     "gather",
                                              "gatherv",   "scatter",   "scatterv",       "scan",
                                              "exscan",    "alltoall",  "alltoallv"};
-/// And these as isend and send_init.
+/// Lists the sends, which have forms as isend and send_init.
 constexpr std::string_view kSends[] = {"send", "ssend", "rsend"};
 constexpr std::string_view kNone = "none";
 

@@ -13,7 +13,7 @@
 
 namespace sennit::shim {
 
-/// Which calls the drop-in for NCCL takes: those that measured faster on this machine, or all that it can.
+/// Says which calls the drop-in for NCCL takes: those that measured faster on this machine, or all that it can.
 enum class Take : std::uint8_t { measured, all };
 
 /// Says how collectives of several nodes travel: as net::Way, or staged like everything else.
@@ -35,9 +35,9 @@ struct Switches {
   /// x H200: 1 KiB in 21 instead of 41 µs, 64 KiB in 25 instead of 119).
   std::uint64_t accumulate_from = 0;
 
-  /// From SENNIT_REPORT, SENNIT_EXPLAIN, SENNIT_EMULATE, SENNIT_OPS, SENNIT_BETWEEN, SENNIT_TAKE,
-  /// SENNIT_LINGER and SENNIT_ACCUMULATE, and CUDA's own CUDA_LAUNCH_BLOCKING. SENNIT_DISABLE keeps the drop-in from
-  /// being loaded at all. Errors: invalid_argument names the variable.
+  /// Reads SENNIT_REPORT, SENNIT_EXPLAIN, SENNIT_EMULATE, SENNIT_OPS, SENNIT_BETWEEN, SENNIT_TAKE, SENNIT_LINGER and
+  /// SENNIT_ACCUMULATE, and CUDA's own CUDA_LAUNCH_BLOCKING. SENNIT_DISABLE keeps the drop-in from being loaded at
+  /// all. Errors: invalid_argument names the variable.
   static Result<Switches> from_environment();
 
   /// Stands in `operations` for every message, however it is sent.

@@ -17,7 +17,7 @@ class CopyQueue {
  public:
   using MakeEvent = std::function<Result<std::unique_ptr<device::Event>>()>;
 
-  /// On a lane of its own. Errors: those of the device. `executor` outlives it.
+  /// Makes a queue on a lane of its own. Errors: those of the device. `executor` outlives it.
   static Result<std::unique_ptr<CopyQueue>> create(device::Executor& executor, int device);
   CopyQueue(std::unique_ptr<device::Lane> lane, MakeEvent make_event)
       : lane_(std::move(lane)), make_event_(std::move(make_event)) {}

@@ -54,8 +54,8 @@ class Gpus {
     give(device, std::move(*lane));
     return {};
   }
-  /// To be asked before memory is used whose call has returned with a request: the program may have freed it, and who
-  /// copies would take the address for one of the host's. Errors: invalid_argument, where it is no memory of that GPU
+  /// Checks memory, before it is used, whose call has returned with a request: the program may have freed it, and a
+  /// copy would take the address for one of the host's. Errors: invalid_argument, where it is no memory of that GPU
   /// any more.
   Status still_held(const void* gpu, int device) const;
   /// Returns whether so many bytes of GPU memory, from `gpu` on, lie in one allocation, or in several side by side

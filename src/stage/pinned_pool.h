@@ -29,11 +29,11 @@ class PinnedPool {
 
   explicit PinnedPool(std::shared_ptr<device::Executor> executor) : executor_(std::move(executor)) {}
 
-  /// At least `bytes`, aligned to 64. Thread-safe. Errors: out_of_memory.
+  /// Returns at least `bytes`, aligned to 64. Thread-safe. Errors: out_of_memory.
   Result<device::Memory> acquire(std::uint64_t bytes, Use use = Use::perhaps);
   /// Returns whether GPUs reach the memory themselves.
   bool is_pinned(const device::Memory& memory);
-  /// For the next one that takes. `written`: no byte behind so many was written to.
+  /// Gives memory back, for the next call that acquires. `written`: no byte behind so many was written to.
   void release(device::Memory memory, std::uint64_t written = ~std::uint64_t{0});
 
  private:

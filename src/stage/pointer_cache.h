@@ -105,10 +105,10 @@ class PointerCache {
   int ask(const void* pointer) const;
   MemInfo ask_emulated(const void* pointer) const;
   MemInfo ask_driver(const void* pointer) const;
-  /// To be called for memory that no call has seen yet. CUDA copies within a GPU, fills memory, and takes few bytes
-  /// from the host after such a call has returned, while other streams and processes do not wait for it: from now on
-  /// it does not, and what was begun is waited for. False: it cannot be told so (memory of cuMemCreate), and whoever
-  /// is faster than a copy engine may be too fast.
+  /// Sets the attribute, for memory that no call has seen yet. CUDA copies within a GPU, fills memory, and takes few
+  /// bytes from the host after such a call has returned, while other streams and processes do not wait for it: from
+  /// now on it does not, and what was begun is waited for. False: it cannot be told so (memory of cuMemCreate), and
+  /// whoever is faster than a copy engine may be too fast.
   bool set_sync_memops(const void* pointer, void* context) const;
 
   mutable std::atomic<bool> cuda_initialized_{false};

@@ -20,7 +20,8 @@ class SmallCopies {
  public:
   /// Longest copies. Defaults: a block takes as long for more bytes as a copy engine (H200).
   static constexpr std::uint64_t kMostToHost = CopyServer::kMost, kMostToGpu = CopyServer::kMost;
-  /// From another GPU's memory: a default, from where on a kernel of several blocks is sooner there (H100, H200).
+  /// Bounds copies from another GPU's memory: a default, from where on a kernel of several blocks is sooner there
+  /// (H100, H200).
   static constexpr std::uint64_t kMostBetween = 64 << 10;
   /// A block stays so long for the next copy. A default: messages to and from a neighbour come sooner, and a program
   /// that waits for the whole GPU hardly notices.

@@ -15,7 +15,7 @@ class SmallCopyBatch {
 
   /// Returns whether so few bytes are worth collecting.
   static bool takes(std::uint64_t bytes) { return bytes <= SmallCopies::kMostToGpu; }
-  /// To be copied by end() at the latest; until then the host memory stays. Errors: those of a copy.
+  /// Adds bytes, to be copied by end() at the latest; until then the host memory stays. Errors: those of a copy.
   Status add(void* gpu, const void* host, std::uint64_t bytes, const MemInfo& held);
   /// Copies what is left, and waits. Errors: those of a copy.
   Status end();

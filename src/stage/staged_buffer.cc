@@ -90,7 +90,7 @@ Status StagedBuffer::copy_out(Gpus& gpus, PinnedPool& host, std::span<const Segm
   });
 }
 
-/// By a kernel, where there are many.
+/// Segments are copied by a kernel, where there are many.
 Status StagedBuffer::copy_out(Gpus& gpus, PinnedPool& host, const Segments& part, std::int64_t offset) const {
   // Defaults: as many copies take as long as a launch, and far more than what is worth two copies of all.
   constexpr std::size_t kFew = 16, kMany = 4096;

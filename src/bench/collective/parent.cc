@@ -51,7 +51,7 @@ Result<Exit> run_parent(const Options& options, const std::vector<std::string>& 
   auto executor = device::open_executor();
   if (!executor) return executor.status();
   const bool gpus = (*executor)->kind() == device::Kind::cuda;
-  // Before processes are started: wrong usage should be told at once.
+  // Wrong usage should be told at once, before processes are started.
   auto sizes = sizes_of(options, gpus);
   if (!sizes) return sizes.status();
   auto operations = operations_of(options);

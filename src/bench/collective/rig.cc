@@ -113,7 +113,7 @@ Status Rig::call(const Way& way, const Layout& layout, const device::Reduction& 
   request.output = output_of(way, layout);
   request.reduction = reduction;
   if (coll::has_root(layout.operation)) request.root = Layout::kRoot;
-  // On the stack: this is within what --eager times.
+  // The arrays are on the stack: this is within what --eager times.
   std::array<std::uint64_t, coll::kMostRanks> counts{}, places{};
   if (layout.operation == coll::Operation::all_to_all_v) {
     const auto ranks = static_cast<std::size_t>(layout.size);
@@ -203,7 +203,7 @@ Result<double> Rig::run() {
   }
   auto us = stream_->run();
   if (!us) return collectives().explain(us.status());
-  // From the last rank's start: what others did before does not count.
+  // The time counts from the last rank's start: what others did before does not count.
   auto most = largest(is_late ? *us : *us - skew_us_);
   if (!most) return most.status();
   return std::max(*most, 1e-3);
@@ -223,7 +223,8 @@ Result<Times> Rig::time(const Way& way, const Layout& layout, const device::Redu
     auto us = run();
     if (!us) return us.status();
     warm_us = *us;
-    // By the fastest so far: one slow start must not make runs of a few calls, which are mostly a graph's launch.
+    // The fastest run so far decides: one slow start must not make runs of a few calls, which are mostly a graph's
+    // launch.
     least_us = std::min(least_us, std::max(*us / times.calls, 1e-3));
     if (round < 2) times.calls = int(std::clamp(kRunUs / least_us, 1.0, double(kMostCalls)));
   }

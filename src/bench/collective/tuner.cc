@@ -163,7 +163,8 @@ class Tuner {
     return {};
   }
 
-  /// Not where tables of before had no plans of few blocks, nor beside another NCCL than there is now.
+  /// Returns whether the case is tuned: not where tables of before had no plans of few blocks, nor beside another
+  /// NCCL than there is now.
   bool is_tuned(const coll::CallKey& which) const {
     const plan::Entry* const entry = table_.find(layout_, which);
     if (entry == nullptr || !entry->has_plan_within(plan::Entry::kBesideKernels)) return false;
@@ -228,13 +229,13 @@ class Tuner {
     plan::insert(found_, entry);
     plan::insert(table_, std::move(entry));
     table_.date = found_.date = machine::today();
-    // At once, so that what was found survives whatever comes.
+    // The table is kept at once, so that what was found survives whatever comes.
     const Status kept = leads() ? keep() : Status();
     if (auto agreed = comm::agree(rig_->node().group().exchange(), kept, {}); !agreed) return agreed.status();
     return true;
   }
 
-  /// Beside what another run has found meanwhile, also of cases that were there before.
+  /// Keeps the table beside what another run has found meanwhile, also of cases that were there before.
   Status keep() const {
     const auto there = plan::load_table(file_);
     const auto merged = there.ok() ? plan::merge(*there, found_) : Result<plan::Table>(there.status());

@@ -16,7 +16,7 @@ machine::Figure rate_figure(std::uint64_t bytes, const Summary& summary, std::st
 machine::Figure rate_figure(const machine::Curve::Point& point, std::string_view what, double times = 1);
 machine::Figure time_figure(const machine::Curve::Point& point, std::string_view what, double part = 1);
 
-/// To thousandths (of a µs, a GB/s): what lies beyond is no measurement.
+/// Rounds to thousandths (of a µs, a GB/s): what lies beyond is no measurement.
 double rounded(double value);
 /// "2026-11-21, median of 7: WHAT".
 std::string measured_note(int repetitions, std::string_view what);

@@ -16,7 +16,7 @@ using machine::Traffic;
 
 namespace {
 
-/// First number of the lanes that serve one peer each; below are those of copies one at a time.
+/// Numbers the first of the lanes that serve one peer each; below are those of copies one at a time.
 constexpr int kPeerLanes = 8;
 /// Messages in turn that stand for a memory's rate. A default: four leave a start of 25 µs 2 % of 64 MiB at 50 GB/s.
 constexpr int kInTurn = 4;

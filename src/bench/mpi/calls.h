@@ -86,7 +86,8 @@ class Calls {
     if (!status.ok() && status_.ok()) status_ = std::move(status);
   }
 
-  /// By hand: some of the input into pinned memory, at once; some of the output out of it, until wait().
+  /// Copies by hand some of the input into pinned memory, at once. begin_up() copies some of the output out of it,
+  /// until wait_up().
   void down(std::uint64_t at, std::uint64_t bytes) {
     if (!batch_.by_hand() || bytes == 0) return;
     check(memories_.copy(batch_.staged_input + at, batch_.input + at, bytes));
@@ -241,7 +242,7 @@ class Calls {
     check(call_.waitall(window_, sent(), ignore()), "MPI_Waitall");
   }
 
-  /// Between fences, since by hand the target has to copy before and after.
+  /// Makes one-sided calls between fences, since by hand the target has to copy before and after.
   void one_sided(int calls, Spent& spent) {
     const auto first = Clock::now();
     for (int i = 0; i < calls; ++i) {

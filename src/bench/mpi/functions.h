@@ -13,7 +13,7 @@
 
 namespace sennit::bench::mpi {
 
-/// Those that an MPI of version 3 lacks are null.
+/// Functions that an MPI of version 3 lacks are null.
 template <class Abi>
 struct Functions : shim::mpi::BenchFunctions<Abi> {
   std::string no_persistent;  ///< the first persistent collective that is missing

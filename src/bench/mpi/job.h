@@ -20,7 +20,7 @@ struct Batch {
   std::string variant;         ///< what it is called, on every rank
   std::byte* input = nullptr;  ///< of the program, as is
   std::byte* output = nullptr;
-  /// By hand: copies of those in pinned memory, which MPI gets instead. Null where MPI gets the program's own.
+  /// Copies of the two by hand, in pinned memory, which MPI gets instead. Null where MPI gets the program's own.
   std::byte* staged_input = nullptr;
   std::byte* staged_output = nullptr;
 

@@ -32,7 +32,7 @@ struct Case {
   Style style = Style::blocking;
 
   Benchmark benchmark() const { return {operation, style}; }
-  /// Those of one call that follow each other, and share its time.
+  /// Counts the messages of one call that follow each other, and share its time.
   int messages() const { return is_ping_pong(operation) ? 2 : window; }
   bool operator==(const Case&) const = default;
 };

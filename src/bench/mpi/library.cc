@@ -69,7 +69,7 @@ Result<OpenLibrary> open_library(const std::string& named, std::string_view laun
   const auto files = named.empty() ? candidates(launcher, parent) : std::vector<std::string>{named};
   std::string why;
   for (const std::string& file : files) {
-    // For all to see: its own plug-ins look for its symbols, and so does what is preloaded.
+    // The library is loaded for all to see: its own plug-ins look for its symbols, and so does what is preloaded.
     void* const handle = dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);
     if (handle == nullptr) {
       why = dlerror();

@@ -21,7 +21,7 @@ class Memories {
   bool emulated() const { return emulated_; }
   /// UUID of the GPU; empty without one.
   std::string gpu() const;
-  /// Its PCI address; empty without one.
+  /// Returns the GPU's PCI address; empty without a GPU.
   std::string pci() const;
 
   /// Allocates whole pages, each touched. Errors: out_of_memory.

@@ -69,13 +69,13 @@ inline std::string name(Operation operation) {
 /// "osu_bw", "osu_iallreduce", "osu_allreduce_persistent"; empty where OSU 7.4 has no such program.
 std::string osu_name(const Benchmark& benchmark);
 std::span<const Operation> all_operations();
-/// Those in each style that MPI has for them.
+/// Lists the operations in each style that MPI has for them.
 std::span<const Benchmark> all_benchmarks();
-/// By either name, OSU's also without "osu_"; "all", or "osu": all that OSU has. Errors: invalid_argument says which
-/// there are.
+/// Parses either name, OSU's also without "osu_"; "all", or "osu": all that OSU has. Errors: invalid_argument says
+/// which there are.
 Result<std::vector<Benchmark>> parse_benchmarks(std::string_view text);
 
-/// From one rank to another.
+/// Returns whether the operation sends from one rank to another.
 constexpr bool is_message(Operation operation) {
   return operation <= Operation::multi_pair;
 }
@@ -84,7 +84,7 @@ constexpr bool is_message(Operation operation) {
 constexpr bool is_one_sided(Operation operation) {
   return operation >= Operation::put && operation <= Operation::get_bandwidth;
 }
-/// Between two ranks.
+/// Returns whether the operation is between two ranks.
 constexpr bool is_of_two(Operation operation) {
   return is_message(operation) || is_one_sided(operation);
 }

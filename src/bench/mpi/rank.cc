@@ -48,10 +48,10 @@ class Rank {
     auto numbers = parse_numbers(options_.type, options_.op);
     if (!numbers) return numbers.status();
     numbers_ = std::move(*numbers);
-    // Before MPI is started: wrong usage should be told at once.
+    // Wrong usage should be told at once, before MPI is started.
     if (auto cases = cases_of(options_, false, false, 2); !cases) return cases.status();
     open_memories();
-    // Not all launchers say how many ranks there are.
+    // Some launchers do not say how many ranks there are.
     if (options_.ranks_per_node > 0)
       setenv("SENNIT_NODE", fmt::format("bench-{}", place_.rank / options_.ranks_per_node).c_str(), 1);
     auto library = open_library(options_.library, place_.launcher);
@@ -70,7 +70,8 @@ class Rank {
  private:
   bool reports() const { return job_->rank() == 0; }
 
-  /// Before MPI starts: some MPIs look at the current GPU then. Whether that went well is told later, to all.
+  /// Opens memories before MPI starts: some MPIs look at the current GPU then. Whether that went well is told later,
+  /// to all.
   void open_memories() {
     const bool wanted = options_.buffers.empty() ||
                         std::ranges::any_of(options_.buffers, [](const std::string& each) { return each != "host"; });

@@ -30,7 +30,7 @@ class Parent {
     auto executor = device::open_executor();
     if (!executor) return executor.status();
     executor_ = std::move(*executor);
-    // Before the machine is measured: wrong usage should not take seconds to be told.
+    // Wrong usage should be told before the machine is measured, which takes seconds.
     auto cases = cases_of(options_, executor_->kind());
     if (!cases) return cases.status();
     auto early = find_machine();

@@ -111,7 +111,7 @@ class Engine final : public Variant {
   Rig& rig_;
 };
 
-/// Why this process cannot run a variant; empty when it can.
+/// Says why this process cannot run a variant; empty when it can.
 Missing missing_here(Rig& rig, const Job& job, const std::string& name) {
   if (name == "engine") {
     for (int side = 0; side < 2; ++side) {

@@ -35,7 +35,7 @@ class Variant {
   virtual Status finish(int side) = 0;
 };
 
-/// Why a variant is left out: a sentence that ends with what to do.
+/// Says why a variant is left out: a sentence that ends with what to do.
 using Missing = std::string;
 
 struct Variants {

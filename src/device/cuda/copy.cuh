@@ -40,7 +40,7 @@ __device__ void copy_as(unsigned char* to, const unsigned char* from, std::uint6
     to[at] = __ldcv(from + at);
 }
 
-// Not inlined: rare, and programs copy in many places.
+// The function is not inlined: it is rare, and programs copy in many places.
 __device__ __noinline__ inline void copy_anyhow(void* dst, const void* src, std::uint64_t bytes) {
   auto* const to = static_cast<unsigned char*>(dst);
   const auto* const from = static_cast<const unsigned char*>(src);

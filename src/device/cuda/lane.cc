@@ -147,7 +147,7 @@ Status CudaLane::signal(Word* there, Word value) {
     return Status(Code::unsupported, "this driver's streams write no words", "cuStreamWriteValue32",
                   "Update the NVIDIA driver");
   const CurrentDevice current(device_);
-  // By default behind a fence for the whole system.
+  // The default write comes behind a fence for the whole system.
   return check(write(stream_, reinterpret_cast<CUdeviceptr>(there), value, CU_STREAM_WRITE_VALUE_DEFAULT), "signal");
 }
 
@@ -227,7 +227,7 @@ Status CudaLane::record_in_replays(Event& event, ReplayRecord& at) {
     if (auto status = check(error, "record an event in replays"); !status) return status;
     at.node = node;
   } else {
-    // Not removed and added again: of a graph that is being captured no node may be removed.
+    // The node is not removed and added again: no node of a graph that is being captured may be removed.
     auto* const node = static_cast<cudaGraphNode_t>(at.node);
     std::vector<cudaGraphNode_t> before;
     for (void* const each : at.behind) before.push_back(static_cast<cudaGraphNode_t>(each));

@@ -19,7 +19,7 @@ struct CudaLimits {
   Word* abort = nullptr;
   Fault* fault = nullptr;
   std::atomic<Word> sequence{0};
-  /// False where no launch may start early: kernels that were compiled for GPUs before Hopper do not wait by
+  /// Is false where no launch may start early: kernels that were compiled for GPUs before Hopper do not wait by
   /// themselves, and SENNIT_EARLY=0 forbids it.
   std::atomic<bool> early;
 

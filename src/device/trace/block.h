@@ -66,8 +66,8 @@ class TraceBlock : public OwnMemory {
     return true;
   }
 
-  /// Those of one wait_id, another one than the last time where there is one: as a rank would go on that finds what
-  /// it waits for.
+  /// Answers the waits of one wait_id, another one than the last time where there is one: as a rank would go on that
+  /// finds what it waits for.
   template <class Ask>
   std::uint32_t await_any(unsigned count, Ask ask_for) {
     recorder_.next_group(strand_);

@@ -14,7 +14,7 @@ class Recorder {
   /// `most_blocks`: of the blocks of a launch, which do the same with other bytes, no more are written down.
   explicit Recorder(int ranks, unsigned most_blocks = ~0u) : most_blocks_(most_blocks) { recording_.ranks = ranks; }
 
-  /// From now on addresses [base, base + bytes) are this region.
+  /// Makes addresses [base, base + bytes) this region, from now on.
   void add(const void* base, Region region);
 
   std::uint32_t add_lane(int rank);

@@ -70,7 +70,7 @@ struct Strand {
 
   const End& source(const Step& step, unsigned k) const { return ends[step.ends + k]; }
   const End& destination(const Step& step, unsigned k) const { return ends[step.ends + step.sources + k]; }
-  /// Behind the steps that happen at the same time as `step`, the first of them.
+  /// Returns the index of the first step behind those that happen at the same time as `step`.
   std::size_t end_of_group(std::size_t step) const {
     std::size_t end = step;
     while (end < steps.size() && steps[end].group == steps[step].group) ++end;
@@ -86,8 +86,7 @@ struct Launch {
   std::uint32_t blocks = 0;
   std::uint32_t threads = 0;
   bool early = false;  ///< Program::early
-  /// For how many blocks each recorded one stands, by the bytes that all move: a short message keeps few of them
-  /// busy.
+  /// Each recorded block stands for so many, by the bytes that all move: a short message keeps few of them busy.
   double fold = 1;
 
   bool operator==(const Launch&) const = default;

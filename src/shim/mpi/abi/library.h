@@ -77,8 +77,8 @@ class Library final : public Mpi {
   Handle datatype_null() const { return datatype_null_; }
   Handle op_null() const { return op_null_; }
 
-  /// Once MPI has begun: MPI_Finalize will call this, first of all that it does itself, and behind what the program
-  /// has it call from now on (MPI 4.0, 11.2.4). MPI's code.
+  /// Has MPI_Finalize call `ended`, first of all that it does itself, and behind what the program has it call from
+  /// now on (MPI 4.0, 11.2.4). Once MPI has begun. Returns MPI's code.
   int at_end(int (*ended)(Comm, int, void*, void*)) const {
     int key = 0;
     const auto no_copy = [](Comm, int, void*, void*, void*, int* flag) { return *flag = 0; };
@@ -212,7 +212,7 @@ class Library final : public Mpi {
   }
   /// Returns whether the MPI reduces elements of the type by the operator. `type`: a predefined one.
   bool accepts(Handle type, Handle op) const { return types_.accepts(type, op); }
-  /// For a collective call of this process alone.
+  /// Returns what a collective call of this process alone is made on.
   typename LibraryTypes<Abi>::Alone alone() const { return types_.alone(); }
 
   Handle op_of(device::Operator op) const override {
@@ -418,8 +418,8 @@ class Library final : public Mpi {
     return code;
   }
   void progress() const override {
-    // Not on MPI_COMM_SELF, of which MPICH knows without looking at anything; and for what is not there, since MPIs
-    // return at once with what is.
+    // The probe is not on MPI_COMM_SELF, of which MPICH knows without looking at anything; and it is for a message
+    // that is not there, since MPIs return at once with one that is.
     int flag = 0;
     (void)call_.iprobe(Abi::kAnySource, largest_tag(), from_handle<Comm>(world_), &flag,
                        reinterpret_cast<typename Abi::Status*>(Abi::kStatusIgnore));
@@ -457,9 +457,9 @@ class Library final : public Mpi {
     (void)call_.comm_call_errhandler(heard, code);
     return code;
   }
-  /// Before a handler is called, of which this is a reference: the one that ends the job is not called but done.
-  /// MPICH's own, called, ends this process, and beside a rank that was killed (mpiexec -disable-auto-cleanup) one
-  /// time in five not the others.
+  /// Ends the job where `handler`, which is about to be called and of which this is a reference, would end it.
+  /// MPICH's own handler, called, ends this process, and beside a rank that was killed (mpiexec
+  /// -disable-auto-cleanup) one time in five not the others.
   void end_if_fatal(typename Abi::Errhandler handler, int code) const {
     if (to_handle(handler) == errors_are_fatal_) (void)call_.abort(from_handle<Comm>(world_), code);
     (void)call_.errhandler_free(&handler);

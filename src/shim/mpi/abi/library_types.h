@@ -36,7 +36,7 @@ class LibraryTypes {
   /// It is called through `call`, which outlives this.
   explicit LibraryTypes(const Profiling<Abi>& call) : call_(call) {}
 
-  /// Once the library is loaded.
+  /// Looks up functions, once the library is loaded.
   void open(void* library) { contents_ = TypeContents<Abi>(library); }
   /// Sets the null handle of types.
   void none(Handle handle) { none_ = handle; }
@@ -107,7 +107,8 @@ class LibraryTypes {
     return is_valid(handle) ? segments_in(handle) : std::nullopt;
   }
 
-  /// Also before MPI has begun: a call that comes too early has the library complain of that call, and of no other.
+  /// Answers also before MPI has begun: a call that comes too early has the library complain of that call, and of no
+  /// other.
   bool is_predefined(Handle handle) const { return find(handle) != nullptr; }
   void freed() const { freed_.fetch_add(1, std::memory_order_relaxed); }
 
@@ -394,7 +395,7 @@ class LibraryTypes {
     return numbers ? static_cast<std::uint8_t>(kFirstType + static_cast<unsigned>(numbers->type)) : kRefused;
   }
 
-  /// Null: a derived type. Once MPI has begun: it is asked for the shapes.
+  /// Finds what is known of a predefined type; null: a derived type. Once MPI has begun: it is asked for the shapes.
   const Known* predefined(Handle type) const {
     // Every call asks for them: one load here, since std::call_once calls a function each time.
     if (!shapes_known_.load(std::memory_order_acquire)) [[unlikely]]

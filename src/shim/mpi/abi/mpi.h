@@ -152,9 +152,9 @@ class Mpi {
   virtual int all_reduce(Handle comm, void* data, int count, Handle type, Handle op) const = 0;
   virtual int reduce(Handle comm, void* data, int count, Handle type, Handle op, int root, bool is_root) const = 0;
   virtual int broadcast(Handle comm, void* data, int bytes, int root) const = 0;
-  /// Once MPI has begun, and before other threads call it: from now on types are found out that are not committed.
+  /// Begins to find out types that are not committed. Once MPI has begun, and before other threads call it.
   virtual void begin_to_check() = 0;
-  /// Before MPI ends.
+  /// Ends that, before MPI ends.
   virtual void end_checking() = 0;
   /// A message of `bytes` bytes, begun. look_at() completes either as a persistent one; until then the memory stays.
   virtual int begin_send(Handle comm, const void* data, int bytes, int to, int tag, Handle& request) const = 0;

@@ -106,7 +106,8 @@ class TypeContents {
   using GetEnvelope = int (*)(Datatype, Count*, Count*, Count*, Count*, int*);
   using GetContents = int (*)(Datatype, Count, Count, Count, Count, int*, Aint*, Count*, Datatype*);
 
-  /// To the function without, a type with large counts is an error, of which the program's handler hears.
+  /// Asks for a type's envelope. A type with large counts is an error to the function without them, of which the
+  /// program's handler hears.
   std::optional<Envelope> envelope(const Functions& call, Datatype type) const {
     Envelope made;
     int integers = 0, addresses = 0, types = 0;

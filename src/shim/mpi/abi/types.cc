@@ -18,7 +18,7 @@ struct Named {
   std::string_view name;
   Meaning meaning;
 };
-/// Those that are more, or less, than numbers of one of sennit's types.
+/// Lists types that are more, or less, than numbers of one of sennit's types.
 constexpr std::array kOthers{
     Named{"truth8", {Type::uint8, 1, true}},
     Named{"truth32", {Type::int32, 1, true}},

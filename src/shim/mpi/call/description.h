@@ -51,9 +51,9 @@ enum class Layout : std::uint8_t {
   placed,  ///< the same, each block at its place
   typed,   ///< the same, each of a type of its own, places in bytes
 };
-/// For whom a buffer has blocks; `nobody`: it is one block.
+/// Says for whom a buffer has blocks; `nobody`: it is one block.
 enum class Blocks : std::uint8_t { nobody, members, ranks, sources, destinations, partitions };
-/// At which ranks a buffer is significant.
+/// Says at which ranks a buffer is significant.
 enum class Where : std::uint8_t { everywhere, at_root, but_root };
 
 struct ElementsOf {

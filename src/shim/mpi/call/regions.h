@@ -23,7 +23,7 @@ class Region {
 
   /// Returns the bytes of data.
   std::uint64_t bytes() const { return bytes_; }
-  /// From the first byte to the last one, from the address that a call names.
+  /// Returns the span from the first byte to the last one, from the address that a call names.
   const Span& span() const { return span_; }
   /// Returns whether the data fills the whole span, in the order of addresses.
   bool dense() const { return dense_; }
@@ -36,7 +36,7 @@ class Region {
 
  private:
   Region(const Mpi& mpi, std::int64_t count, Handle type) : mpi_(&mpi), count_(count), type_(type) {}
-  /// Between an image of the span and packed data, by MPI.
+  /// The two convert between an image of the span and packed data, by MPI.
   Status pack(const std::byte* image, std::byte* packed) const;
   Status unpack(std::byte* image, const std::byte* packed) const;
 

@@ -39,7 +39,7 @@ struct Work {
   void settle();
 };
 
-/// Why a call is left to the real function: static text.
+/// Says why a call is left to the real function: static text.
 using WhyNot = std::string_view;
 
 /// Returns whether all ranks of such a call name a root.

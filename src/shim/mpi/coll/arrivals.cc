@@ -49,7 +49,7 @@ std::optional<int> Arrivals::wait_for_all(std::string_view what, Handle comm) {
   CommState* const one = job_.communicators != nullptr ? job_.communicators->find(comm) : nullptr;
   if (one == nullptr) return std::nullopt;
   if (one->vote != nullptr) {
-    // Also with requests that the MPI moves: of a rank that died it says nothing, and would wait for it here.
+    // Requests that the MPI moves count, too: the MPI does not say that a rank died, and would wait for it here.
     return requests_.none() ? std::nullopt : told(what, comm, wait_for_all(comm, *one));
   }
   if (!std::exchange(one->asked, true)) one->scope = job_.communicators->scopes().of(comm);

@@ -30,7 +30,7 @@ struct CallScope {
   bool whole = true;        ///< there are none of another job
 };
 
-/// Those of all calls of this process. Local. Thread-safe.
+/// Finds the scopes of all calls of this process. Local. Thread-safe.
 class CallScopes {
  public:
   /// `rank`: this one, of MPI_COMM_WORLD.

@@ -38,7 +38,8 @@ struct CommState {
 
   CommShape shape;
   std::vector<int> ranks;  ///< of MPI_COMM_WORLD, negative for those of other jobs; of both groups where it has two
-  /// Its ranks have met: what follows is known of all of them. Until then this rank's own votes alone are known.
+  /// Says that its ranks have met: what follows is known of all of them. Until then only this rank's own votes are
+  /// known.
   std::atomic<bool> ready{false};
   std::uint64_t key = 0;                 ///< orders communicators alike on all their ranks
   std::unique_ptr<CollectiveVote> vote;  ///< of its ranks on this node; null where nobody knows them
@@ -125,7 +126,7 @@ class CommRegistry {
     /// Tells of the communicator's ranks and their order, alike on all of them; 0 where it has two groups.
     std::uint64_t members = 0;
   };
-  /// Local.
+  /// Finds out who is behind a rank. Local.
   Peer peer(Handle comm, int rank);
   int world_rank(Handle comm, int rank) { return peer(comm, rank).world_rank; }
 
@@ -171,7 +172,7 @@ class CommRegistry {
   /// forgotten.
   void forget_freed(Handle comm);
 
-  /// Null: not seen before.
+  /// Returns what is known of a communicator; null: not seen before.
   CommState* find(Handle comm) const;
   /// Collective over `comm`, in its first collective call: its ranks begin to meet.
   CommState& begin_handshake(Handle comm);
@@ -188,7 +189,7 @@ class CommRegistry {
                                     int device, const Meanwhile& meanwhile);
   /// Moves on the handshake of the communicator's ranks, and returns whether it has ended.
   bool ready(Handle comm, CommState& one);
-  /// Why such work on several nodes is left to the real function; empty: it is not. The same on all ranks.
+  /// Says why such work on several nodes is left to the real function; empty: it is not. Equal on all ranks.
   std::string_view why_not(const CommState& one, const Work& work) const {
     return SeveralNodes::why_not(mpi_, work, *one.nodes, way(*one.nodes));
   }
@@ -220,12 +221,12 @@ class CommRegistry {
   }
   /// Waits for all ranks of `comm`; false where one of them will not come.
   bool all_come(Handle comm, const Meanwhile& meanwhile) const;
-  /// Until what has begun on `comm` is done, or never will be: then kNeverDone. MPI's code.
+  /// Waits until what has begun on `comm` is done, or never will be: then kNeverDone. Returns MPI's code.
   int finish(Handle comm, Handle request, const Meanwhile& meanwhile) const;
   comm::Slot& slot_of(int world_rank, int slot) const {
     return group_->slots(world_rank).votes[static_cast<std::size_t>(slot)];
   }
-  /// Until those of this node that live have come to the end, too: they may still want what was left for them.
+  /// Waits until the living ranks of this node have come to the end, too: they may still want what was left for them.
   void await_node();
 
   const Mpi& mpi_;

@@ -15,8 +15,8 @@ class Communicator {
 
   virtual int device() const = 0;
 
-  /// Before perform(), on every rank: why the work is left to the real function after all, where that depends on what
-  /// other ranks give; empty: it is not. The same on all ranks. Errors: as perform().
+  /// Returns why the work is left to the real function after all, where that depends on what other ranks give; empty:
+  /// it is not. Before perform(), on every rank; equal on all ranks. Errors: as perform().
   virtual Result<WhyNot> why_not(const Work& work) {
     (void)work;
     return WhyNot();

@@ -17,7 +17,7 @@ constexpr std::uint64_t kExchanged = 0x6578'6368'616e'6765;
 /// Longer items come in pieces: four numbers stand before each, and its own length. A limit.
 constexpr std::size_t kLargestPiece = comm::kLargestWord - 5 * sizeof(std::uint64_t);
 
-/// Between two looks whether its ranks live: a default.
+/// So much time passes between two looks whether its ranks live: a default.
 constexpr std::chrono::milliseconds kBetweenLooks(20);
 
 }  // namespace

@@ -70,7 +70,7 @@ std::unique_ptr<CommState> CommRegistry::make(Handle comm) {
     one->why_not = kNotAsked;
   else if (one->shape.inter)
     one->why_not = "communicator with two groups";
-  // Those of another job may run without sennit, and could then not be asked: each rank sees some of another job.
+  // Ranks of another job may run without sennit, and could then not be asked: each rank sees some of another job.
   else if (std::ranges::any_of(one->ranks, [](int rank) { return rank < 0; }))
     one->why_not = "ranks of several jobs";
   if (one->why_not.empty()) {

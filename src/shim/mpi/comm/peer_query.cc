@@ -24,11 +24,11 @@ enum class Asked : std::uint64_t {
   has_arrived
 };
 
-/// Between two looks whether the asked rank lives: a default.
+/// Between two looks whether the asked rank lives so much time passes: a default.
 constexpr std::chrono::milliseconds kLookAtRanks(20);
 
-/// Before a rank is asked again whether it has come, and most time between two questions. Defaults: somewhat longer
-/// than an answer takes, and too short to be noticed.
+/// A rank is asked again after so long whether it has come, and at most so long after. Defaults: somewhat longer than
+/// an answer takes, and too short to be noticed.
 constexpr std::chrono::microseconds kFirstAsking(200), kMostAsking(5000);
 
 /// Names that have ended and are still answered for. A default: some MPIs let a rank go on from where a file or a

@@ -46,7 +46,7 @@ class PeerQuery {
   /// Returns whether `rank` looks at all it receives, as far as it has said. The first time the rank is asked, and
   /// its answer is waited for: that takes some tens of µs, and is not more than `patience`.
   bool listens(int rank, Clock::duration patience);
-  /// Those that know that this process does: others announce nothing to it.
+  /// Returns the ranks that know that this process listens: others announce nothing to it.
   std::vector<int> announcers() const;
 
   /// While one lives, this process tells no further rank that it listens.
@@ -96,10 +96,10 @@ class PeerQuery {
   friend class RtsHold;
   void be_silent();
   void speak();
-  /// With the mutex held: whether `rank` may be told, and is noted as told.
+  /// Returns whether `rank` may be told, and is noted as told; with the mutex held.
   bool may_tell(int rank);
   void tell_all_who_asked();
-  /// With the mutex held: a whole word and its numbers.
+  /// Handles a whole control message and its numbers, with the mutex held.
   void on_message(int from, std::uint64_t what, std::span<const std::uint64_t> numbers);
 
   /// Says what a rank has answered to whether it listens.

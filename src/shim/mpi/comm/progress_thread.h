@@ -43,8 +43,8 @@ class ProgressThread {
   }
 
  private:
-  /// Between two looks: at first nothing but room for others, then longer and longer. Defaults: at most a tenth of a
-  /// percent of a processor, and no rank waits long for one that computes.
+  /// The thread waits between two looks: at first it only yields to others, then it waits longer and longer.
+  /// Defaults: at most a tenth of a percent of a processor, and no rank waits long for one that computes.
   static constexpr int kSpins = 100;
   static constexpr std::chrono::microseconds kFirstNap{20}, kLongestNap{1000};
 

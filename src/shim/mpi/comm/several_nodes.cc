@@ -12,12 +12,12 @@ namespace {
 /// Defaults; where nodes have one rank nothing is saved but by doing all stages at once.
 constexpr std::uint64_t kLeast = 512 << 10, kLeastAlone = 4 << 20;
 
-/// And an all-to-all, which goes in rounds (net/all_to_all.h), where ranks have less than this for each round. A
-/// default: a message that takes longer on the network than GPUs take to begin its copies.
+/// Smaller rounds of an all-to-all (net/all_to_all.h) are staged, too. A default: a message that takes longer on the
+/// network than GPUs take to begin its copies.
 constexpr std::uint64_t kLeastOfRound = 128 << 10;
 
-/// And what goes in rows as long as the longest message, where these would be so many times as long as all messages.
-/// A default.
+/// Rows as long as the longest message are staged, too, where they would be so many times as long as all messages. A
+/// default.
 constexpr std::uint64_t kMostOfRow = 2;
 
 constexpr WhyNot kOtherLengths = "ranks on several nodes, and messages of very different lengths";

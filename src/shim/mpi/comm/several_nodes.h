@@ -21,7 +21,7 @@ class SeveralNodes final : public Communicator {
   static Result<std::unique_ptr<SeveralNodes>> create(const Mpi& mpi, Handle comm, CommShape shape,
                                                       const Nodes& nodes, net::Way way,
                                                       Result<std::shared_ptr<device::Executor>> executor, int device);
-  /// Why such work is left to the real function; empty: it is not. The same on all ranks.
+  /// Says why such work is left to the real function; empty: it is not. Equal on all ranks.
   static std::string_view why_not(const Mpi& mpi, const Work& work, const Nodes& nodes, net::Way way);
 
   int device() const override { return here_->device(); }

@@ -99,7 +99,7 @@ int Session_init(typename Abi::Info info, typename Abi::Errhandler errhandler, v
   if (code == 0 && !process.started && process.memories->possible()) process.fill_table(*process.front);
   return code;
 }
-/// For a library that lacks it, which need not have begun: then there is no error handler to call.
+/// Stands in for a library that lacks sessions, which need not have begun: then there is no error handler to call.
 template <class Abi>
 int no_sessions(typename Abi::Info, typename Abi::Errhandler, void*) {
   return Abi::kErrUnsupportedOperation;

@@ -13,7 +13,7 @@ RequestTable::Shared in_parts(typename Abi::Request request) {
   return open != nullptr && open->partitions != nullptr ? open : nullptr;
 }
 
-/// Before parts `low` to `high` are given to the MPI: its code where that cannot be.
+/// Copies parts `low` to `high` before they are given to the MPI; returns MPI's code where that cannot be.
 template <class Abi>
 int give_parts(const RequestTable::Shared& open, int low, int high) {
   const auto filled = open->partitions->fill(*open->staged, low, high);

@@ -65,7 +65,7 @@ class RequestSet {
     count_watchers(1);
   }
 
-  /// Before the real function may end those that are not hidden.
+  /// Claims the requests that are not hidden, before the real function may end them.
   void claim() {
     for (std::size_t i = 0; i < open_.size(); ++i)
       if (hidden_.empty() || !hidden_[i]) claim(i);
@@ -120,7 +120,7 @@ class RequestSet {
 
   /// Lets requests that complete from now on leave few bytes to bring(), which copies them together.
   void gather() { gathers_ = open_.size() > 1; }
-  /// To be called before the program hears of it. MPI's code.
+  /// Copies what was collected, before the program hears of it. Returns MPI's code.
   int bring() {
     if (!copies_) return 0;
     const auto brought = copies_->end();

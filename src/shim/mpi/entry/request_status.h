@@ -125,7 +125,7 @@ int Request_get_status_all(int count, const typename Abi::Request* requests, int
   if (here.requests.none() || count <= 0) return real(count, requests, flag, statuses);
   here.progress.make();
   const Asked<Abi> asked(count, requests, statuses);
-  // First the others, which are given every status.
+  // The others come first; they are given every status.
   if (const int code = real(count, asked.others(), flag, statuses); code != 0 || *flag == 0) return code;
   return asked.ask([](int index) { return index; },
                    [&](int, bool done) {

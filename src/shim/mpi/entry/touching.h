@@ -48,7 +48,7 @@ template <class Abi>
     case Layout::packed: return false;
     case Layout::one: return is_derived(type) && goes_on_elsewhere<Abi>(address, 1, type);
     case Layout::equal:
-      // Between two groups who has a negative root may give anything.
+      // A rank with a negative root may give anything in a call between two groups.
       if (of.root != kAbsent && frame.integer(of.root) < 0) return false;
       return is_derived(type) && goes_on_elsewhere<Abi>(address, frame.integer(elements.count), type);
     case Layout::placed: {

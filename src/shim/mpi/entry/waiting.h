@@ -65,7 +65,7 @@ int Barrier_init(typename Abi::Comm comm, typename Abi::Info info, typename Abi:
   return Real<Abi>::of(&Barrier_init<Abi>, Entry::Barrier_init)(comm, info, request);
 }
 
-/// For a library that lacks MPI_Comm_idup_with_info (MPI 4.0): hints may be left out of account.
+/// Stands in for a library that lacks MPI_Comm_idup_with_info (MPI 4.0): hints may be left out of account.
 template <class Abi>
 int idup_without_info(typename Abi::Comm comm, typename Abi::Info, typename Abi::Comm* made,
                       typename Abi::Request* request) {

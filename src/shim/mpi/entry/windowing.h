@@ -39,7 +39,7 @@ int Win_create_c(void* base, Aint size, Aint disp_unit, typename Abi::Info info,
                             win);
 }
 
-/// For libraries that lack it.
+/// Stands in for a library that lacks the function with large counts.
 template <class Abi>
 int Win_create_narrowed(void* base, Aint size, Aint disp_unit, typename Abi::Info info, typename Abi::Comm comm,
                         Win<Abi>* win) {

@@ -125,7 +125,8 @@ class RequestTable {
     }
     if (other != nullptr) end(*other);
   }
-  /// Before the program's communicator is freed: requests that were made in it may go on, without its handle.
+  /// Forgets a communicator before the program's is freed: requests that were made in it may go on, without its
+  /// handle.
   void forget_comm(Handle comm) {
     const std::unique_lock lock(mutex_);
     const auto found = comms_.find(comm);
@@ -133,13 +134,14 @@ class RequestTable {
     found->second->store(kNoHandle, std::memory_order_release);
     comms_.erase(found);
   }
-  /// Null: not one of these.
+  /// Returns what is known of a request; null: it is not one of these.
   Shared find(Handle request) const {
     const std::shared_lock lock(mutex_);
     const auto found = all_.find(request);
     return found != all_.end() ? found->second : nullptr;
   }
-  /// Before a persistent one is started. What is looked at before started() would seem to have ended.
+  /// Notes that a persistent request is about to be started. A look at it before started() would find that it has
+  /// ended.
   void start(OpenRequest& open) {
     const std::lock_guard lock(open.mutex);
     open.claimed = true;
@@ -165,9 +167,9 @@ class RequestTable {
     const std::lock_guard lock(open.mutex);
     open.claimed = false;
   }
-  /// Before the real function may end a request: with that its handle is free, and another thread's new request may
-  /// have it before this one can tell. No thread finds it or looks at it until put_back(). Empty: it is one of
-  /// several with this handle.
+  /// Claims a request before the real function may end it: with that its handle is free, and another thread's new
+  /// request may have it before this one can tell. No thread finds it or looks at it until put_back(). Empty: it is
+  /// one of several with this handle.
   Claimed claim(Handle request, OpenRequest& open) {
     {
       const std::lock_guard lock(open.mutex);
@@ -276,7 +278,7 @@ class RequestTable {
     }
     return {};
   }
-  /// Those that move, and that no wait looks at anyway.
+  /// Returns the requests that move, and that no wait looks at anyway.
   std::vector<std::pair<Handle, Shared>> moving() const {
     std::vector<std::pair<Handle, Shared>> some;
     const std::shared_lock lock(mutex_);
@@ -315,7 +317,7 @@ class RequestTable {
   }
   static bool is_long(const OpenRequest& send) { return send.outgoing->bytes() > msg::kMostTogether; }
   static bool is_claimed(const OpenRequest& send) { return is_long(send) && send.outgoing->is_claimed(); }
-  /// Or need not be.
+  /// Returns whether the receiver of a send has been heard from, or need not be.
   static bool is_heard(const Awaited& one) {
     const auto open = one.open.lock();
     return open == nullptr || !open->active || is_claimed(*open);
@@ -325,12 +327,12 @@ class RequestTable {
     return open == nullptr || !open->active || open->receive->looked.load(std::memory_order_relaxed);
   }
 
-  /// With the mutex held.
+  /// Counts again what none() answers by, with the mutex held.
   void recount() {
     count_.store(all_.size() + orphans_.size(), std::memory_order_relaxed);
     orphan_count_.store(orphans_.size(), std::memory_order_relaxed);
   }
-  /// With the mutex held: from the front on.
+  /// Drops receives from the front that are not awaited, with the mutex held.
   void drop_what_is_not_awaited() {
     while (!pending_receives_.empty() && (is_not_awaited(pending_receives_.front()) ||
                                           pending_receives_.front().looks == pending_receives_.front().most))

@@ -18,7 +18,7 @@ struct Accumulation {
   std::uint64_t bytes = 0;
   std::optional<device::Reduction> reduction;  ///< none: the origin's elements replace the target's
 
-  /// So many of the bytes, from `begin` on.
+  /// Returns the part of it that has `length` of the bytes, from `begin` on.
   Accumulation piece(std::uint64_t begin, std::uint64_t length) const;
   /// Returns whether one of the three memories reaches into another: then the order of its bytes would matter.
   bool overlaps() const;

@@ -93,7 +93,7 @@ Status Windows::accumulate_on_gpu(const Reaching& reaching, const Accumulation& 
     for (std::uint64_t done = 0; done < whole.bytes; done += most) {
       Accumulation piece = whole.piece(done, std::min(most, whole.bytes - done));
       if (brought != nullptr) {
-        // Before the lock, so that others need not wait for it.
+        // The origin is copied before the lock is taken, so that others need not wait for it.
         if (auto status = lane.copy(brought, piece.origin, piece.bytes); !status) return status;
         if (auto status = lane.synchronize(); !status) return status;
         piece.origin = brought;

@@ -93,8 +93,8 @@ class Windows {
   /// Collective over `comm`, of which a rank has memory of a GPU. MPI's code; `why`: what is wrong, where that is not
   /// the real function's to say.
   int create(Handle comm, WindowMemory memory, std::int64_t unit, const Make& make, Status& why);
-  /// Before the real function: the window is not found any more, since another window may have its handle when that
-  /// returns. After it: with what the former returned.
+  /// Forgets the window before the real function: it is not found any more, since another window may have its handle
+  /// when that function returns. end_free() comes after it, with what begin_free() returned.
   Shared begin_free(Handle window);
   void end_free(const Shared& window);
   void stay(Handle window, Shared known);  ///< the real function failed
@@ -127,16 +127,17 @@ class Windows {
     bool scattered = false;  ///< the staged buffers themselves bring it
   };
   using Brought = std::vector<Pending>;
-  /// Before a real function that completes calls to `rank`, or to kEveryRank: those that it completes, and none that
-  /// another thread begins meanwhile. After it: what came is where it belongs; or it failed, and they stay.
+  /// Takes the calls that a real function completes, to `rank` or to kEveryRank, before it is called, without those
+  /// that another thread begins meanwhile. copy_out() comes after it: what came is where it belongs; keep_pending():
+  /// the function failed, and the calls stay.
   Brought take_pending(Handle window, int rank);
   int copy_out(Handle window, const Brought& brought);
   void keep_pending(Handle window, Brought brought);
   /// This rank's memory and its mirror are brought together. MPI's code.
   int settle(Handle window);
-  /// At the end of a fence: the same, of all ranks when it returns.
+  /// Settles the mirrors of all ranks, at the end of a fence.
   int settle_all(Handle window);
-  /// Until all ranks of the window have come here.
+  /// Waits until all ranks of the window have come here.
   int meet(Handle window);
   /// Passive epochs begin and end. `rank` -1: at all.
   void hold(Handle window, int rank, bool held);
@@ -188,7 +189,7 @@ class Windows {
   /// Returns an error where the call may not be made of a target that is mirrored.
   Outcome may_reach_mirror(const Remote& remote, const Target& target) const;
   Outcome staged(Call& call, const Remote& remote, const RealCall& real, void* request);
-  /// Until the lock that the program asked for is held. MPI's code.
+  /// Waits until the lock that the program asked for is held. Returns MPI's code.
   int await_lock(const Remote& remote, Window& window, Target& target);
   Outcome direct(const Call& call, const Remote& remote, bool wait, Window& window, Target& target);
   /// A detail of how it was done.

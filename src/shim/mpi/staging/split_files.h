@@ -18,7 +18,7 @@ class SplitFiles {
     const std::lock_guard lock(mutex_);
     all_[file] = std::move(staged);
   }
-  /// Null: it was begun without GPU memory.
+  /// Takes the staged buffers of a file's operation; null: it was begun without GPU memory.
   std::shared_ptr<StagedBuffers> take(Handle file) {
     const std::lock_guard lock(mutex_);
     const auto found = all_.find(file);

@@ -182,8 +182,8 @@ Status StagedBuffers::add(const Call& call, int index, const stage::MemInfo& hel
   if (rows) rows->first -= span->first;
   std::optional<std::vector<stage::Segments>> segments;
   if (written && !dense && !rows) segments = segments_of(call.mpi, part.elements);
-  // Behind the last element received memory stays as it was, and between them where it is not known where they lie.
-  // Of messages in parts each comes whole, and perhaps before the receive is started.
+  // Memory behind the last element received stays as it was, and so does memory between elements where it is not
+  // known where they lie. Each part of a message in parts comes whole, and perhaps before the receive is started.
   const bool in_parts = call.family == Family::Precv_init && segments;
   // Memory stays as it was, too, where the MPI refuses a call and does not say so.
   const bool hidden = part.access == Access::out && call.form == Form::blocking && call.mpi.hides_errors(call.comm);
