@@ -16,11 +16,11 @@ struct Variable {
   std::string_view meaning;
 };
 
-/// All variables, in the order the documentation lists them.
+/// Returns all variables, in the order the documentation lists them.
 std::span<const Variable> variables();
 
-/// The variable's value, or its default from the list. Asking for a variable that is not in the list
-/// aborts: it would be an undocumented one.
+/// Returns the variable's value, or its default from the list. Asking for a variable that is not in the list aborts:
+/// it would be an undocumented one.
 std::string environment(std::string_view name);
 
 /// Returns environment(name) as a number. Errors: invalid_argument, naming the variable and what it accepts.

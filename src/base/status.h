@@ -25,7 +25,7 @@ enum class Code : int {
   aborted = 12,           ///< the communicator was aborted
 };
 
-/// The field-standard lower-case name of `code`, e.g. "timed_out".
+/// Returns the field-standard lower-case name of `code`, e.g. "timed_out".
 std::string_view name(Code code);
 
 /// Outcome of an operation. Empty and cheap when ok; otherwise carries three sentences' worth:
@@ -46,7 +46,7 @@ class [[nodiscard]] Status {
   /// Prepends a frame to `where`, outermost first: "put 1 GiB to rank 3: open segment".
   Status in(std::string_view frame) &&;
 
-  /// One line for people: "timed_out: WHAT (WHERE). REMEDY".
+  /// Returns one line for people: "timed_out: WHAT (WHERE). REMEDY".
   std::string text() const;
 
  private:
@@ -76,7 +76,7 @@ class [[nodiscard]] Result {
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
 
-  /// The error, or an ok Status when there is a value.
+  /// Returns the error, or an ok Status when there is a value.
   Status status() const& { return ok() ? Status{} : *std::get_if<1>(&state_); }
   Status status() && { return ok() ? Status{} : std::move(*std::get_if<1>(&state_)); }
 

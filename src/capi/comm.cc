@@ -15,7 +15,7 @@ namespace sennit::capi {
 
 namespace {
 
-/// The caller's options over the defaults, whichever of both knows more fields.
+/// Reads the caller's options over the defaults, whichever of both knows more fields.
 Result<sennit_options> read(const sennit_options* given) {
   sennit_options options = SENNIT_OPTIONS_INIT;
   if (given == nullptr) return options;

@@ -41,7 +41,7 @@ class Communicator {
   coll::Collectives& collectives() { return inner_->collectives(); }
   const std::shared_ptr<device::Executor>& executor() const { return executor_; }
 
-  /// The lane of the caller's stream (null: the communicator's own), which is in use from now on.
+  /// Returns the lane of the caller's stream (null: the communicator's own), which is in use from now on.
   Result<device::Lane*> lane(void* stream);
   /// Waits for one lane, or for all in use: a stream that was waited for since its last use may be gone, and is left
   /// alone.

@@ -35,7 +35,7 @@ struct Start {
 std::uint64_t unlimited(const Team&, unsigned) {
   return kUnlimited;
 }
-/// Packets of every peer at the same time.
+/// Returns the room for packets of every peer at the same time.
 std::uint64_t packets_of_all(const Team& team, unsigned blocks) {
   return packet_room(static_cast<unsigned>(team.size - 1)) * blocks;
 }
@@ -43,7 +43,7 @@ std::uint64_t packets_of_slices(const Team& team, unsigned blocks) {
   const auto ranks = static_cast<unsigned>(team.size);
   return device::in_units(packet_room(2 * (ranks - 1)) * blocks) * ranks;
 }
-/// Each block's part of a message in one slot.
+/// Returns the room for each block's part of a message, in one slot.
 std::uint64_t one_slot(const Team& team, unsigned blocks) {
   return device::in_units(team.shape.shared_slot(blocks, team.peers())) * blocks;
 }

@@ -63,7 +63,7 @@ struct EngineShape {
   }
 };
 
-/// Chunks of equal size, so that the last ones are not small.
+/// Cuts chunks of equal size, so that the last ones are not small.
 SENNIT_DEVICE SliceChunks engine_chunks(const ReduceCall& call, const Team& team, std::uint64_t most) {
   const std::uint64_t slice = device::part_of(call.bytes, 0, static_cast<unsigned>(team.size)).end;
   const auto count = static_cast<unsigned>((slice + most - 1) / most);
@@ -116,7 +116,7 @@ struct EngineStep {
   SENNIT_DEVICE bool await(Block& block, News kind, device::Word wait_id) const {
     return await_tickets(block, team, ticket, kind, wait_id);
   }
-  /// The rank's chunk in the message.
+  /// Returns the rank's chunk in the message.
   SENNIT_DEVICE device::Part chunk_of(int rank) const { return engine_chunks(call, team, most).of(rank, chunk); }
   SENNIT_DEVICE const std::byte* arrived_from(int peer, News kind) const {
     return EngineShape::of(team).arrival(team, team.rank, peer, kind, chunk);
@@ -223,7 +223,7 @@ class CopyEngines {
   CopyEngines(device::Executor& executor, int device, const Team& team)
       : executor_(executor), device_(device), team_(team) {}
   Result<Engine> make_engine();
-  /// One that works beside `lane`: in no capture, or in the same one.
+  /// Returns an engine that works beside `lane`: in no capture, or in the same one.
   Result<Engine*> engine_for(device::Lane& lane);
   Status send(const ReduceCall& call, Engine& engine, device::Lane& lane, News kind, unsigned chunk,
               std::uint64_t most, device::Event* after);

@@ -79,7 +79,7 @@ struct AllreduceReduceScatterAllgather {
     return true;
   }
 
-  /// The piece of a range that fits a slot: a whole segment takes two.
+  /// Returns the piece of a range that fits a slot: a whole segment takes two.
   SENNIT_DEVICE device::Part piece(device::Part range, unsigned index) const {
     const std::uint64_t first = range.begin + index * team.shape.slot(Layout::mesh);
     const std::uint64_t last = first + team.shape.slot(Layout::mesh);

@@ -16,8 +16,8 @@ constexpr bool fits(const Plan& plan, unsigned most_blocks) {
   return plan.blocks <= most_blocks && !(takes_an_sm && most_blocks < kMostBlocks);
 }
 
-/// Every algorithm of the operation with every sensible number of blocks and threads that admits the case and fits();
-/// never empty. Pure, and the same on every rank.
+/// Returns every algorithm of the operation with every sensible number of blocks and threads that admits the case and
+/// fits(); never empty. Pure, and the same on every rank.
 std::vector<Plan> candidates(const CallKey& which, const Team& team, device::Kind kind,
                              unsigned most_blocks = kMostBlocks);
 
@@ -25,7 +25,7 @@ std::vector<Plan> candidates(const CallKey& which, const Team& team, device::Kin
 /// messages: see Collectives::keep_blocks_for_messages().
 bool has_room_beside_messages(const CallKey& which, const Plan& plan, Team team);
 
-/// The most blocks that candidates of the algorithm have.
+/// Returns the most blocks that candidates of the algorithm have.
 unsigned most_candidate_blocks(Algorithm algorithm, device::Kind kind);
 
 }  // namespace sennit::coll

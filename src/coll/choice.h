@@ -8,8 +8,8 @@
 
 namespace sennit::coll {
 
-/// The candidate of at most so many blocks that should be fastest: on GPUs by the cost model, on the host executor by
-/// a rule. Pure: all ranks get the same from the same arguments.
+/// Returns the candidate of at most so many blocks that should be fastest: on GPUs by the cost model, on the host
+/// executor by a rule. Pure: all ranks get the same from the same arguments.
 Plan choose(const CallKey& which, const Team& team, device::Kind kind, const Figures& figures,
             unsigned most_blocks = kMostBlocks);
 

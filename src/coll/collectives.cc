@@ -34,7 +34,7 @@ struct Buffers {
   }
 };
 
-/// The call of a rank alone.
+/// Does the call of a rank alone.
 Status do_alone(const Call& call, device::Lane& lane) {
   if (call.operation == Operation::barrier) return {};
   if (reduces(call.operation))

@@ -82,7 +82,7 @@ class Collectives {
   bool uses(const path::Window& window);
   /// Forgets a window, before it is closed.
   void forget(const path::Window& window);
-  /// All of them, on every rank.
+  /// Forgets all windows, on every rank.
   void forget_windows();
 
   /// Explains a wait that passed its limit: names the ranks that have not made the latest call, and ends the

@@ -25,8 +25,8 @@ struct Exchange {
   void cut(unsigned blocks, std::uint64_t least = 0);
 };
 
-/// The exchange that `operation` (one of those above but all-to-all-v) is for `rank`. `bytes`: of the message, or of
-/// each of the messages that lie side by side.
+/// Returns the exchange that `operation` (one of those above but all-to-all-v) is for `rank`. `bytes`: of the
+/// message, or of each of the messages that lie side by side.
 Exchange exchange_of(Operation operation, const std::byte* input, std::byte* output, std::uint64_t bytes, int root,
                      int rank, int size);
 

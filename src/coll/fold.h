@@ -22,7 +22,7 @@ struct Folded {
       core = rank - pairs;
     }
   }
-  /// The rank that goes on as number `number`.
+  /// Returns the rank that goes on as number `number`.
   SENNIT_DEVICE static int rank_of(int number, int size, int core_size) {
     const int pairs = size - core_size;
     return number < pairs ? 2 * number : number + pairs;

@@ -37,7 +37,7 @@ class Peers {
     for (unsigned bits = bits_; bits != 0; bits &= bits - 1) ++ranks;
     return ranks;
   }
-  /// Number `k` of count(), from the lowest rank up.
+  /// Returns rank number `k` of count(), from the lowest rank up.
   SENNIT_DEVICE int at(unsigned k) const {
     int rank = 0;
     for (unsigned bits = bits_; (bits & 1) == 0 || k-- != 0; bits >>= 1) ++rank;
@@ -65,7 +65,7 @@ class Links {
   SENNIT_DEVICE Links(Block& block, const Team& team)
       : Links(block, team, block.load(&team.counts[block.index()].use)) {}
 
-  /// Room in a slot.
+  /// Returns the room in a slot.
   SENNIT_DEVICE std::uint64_t room() const { return team_.shape.slot(layout()); }
 
   /// Waits for a chunk from each of `arrivals` and for room for one to each of `rooms`. False: give up, at once.

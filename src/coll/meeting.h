@@ -14,7 +14,7 @@ class Meetings {
   SENNIT_DEVICE Meetings(Block& block, const Team& team)
       : block_(block), team_(team), next_(block.load(&kept().meetings) + 1) {}
 
-  /// The number of the next one, the same for all.
+  /// Returns the number of the next meeting, equal for all.
   SENNIT_DEVICE device::Word next() const { return next_; }
 
   /// Does the first half of a meeting: says that this block has come.

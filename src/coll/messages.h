@@ -138,7 +138,7 @@ struct Messages {
     for (; bits != 0; bits &= bits - 1) ++count;
     return count;
   }
-  /// The number of bit `k` of those that are set.
+  /// Returns the number of bit `k` of those that are set.
   SENNIT_DEVICE static unsigned at(std::uint32_t bits, unsigned k) {
     while (k-- != 0) bits &= bits - 1;
     unsigned number = 0;

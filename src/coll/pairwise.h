@@ -15,7 +15,7 @@ struct Pairwise {
   const ReduceCall& call;
   int rank;
 
-  /// The input of a part, as its operator wants it (a pre-multiplied sum multiplies here), into the output.
+  /// Copies the input of a part, as its operator wants it (a pre-multiplied sum multiplies here), into the output.
   SENNIT_DEVICE void lift(device::Part part) const {
     const auto source = [&](unsigned) -> const void* { return call.input + part.begin; };
     const auto destination = [&](unsigned) { return call.output + part.begin; };

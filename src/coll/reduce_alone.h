@@ -20,8 +20,8 @@ struct ReduceAlone {
   }
 };
 
-/// Blocks of a launch over so many bytes that waits for no other rank. A default: each has 64 KiB, and there are
-/// enough of them to fill a GPU.
+/// Returns the number of blocks of a launch over so many bytes that waits for no other rank. A default: each has 64
+/// KiB, and there are enough of them to fill a GPU.
 unsigned blocks_alone(std::uint64_t bytes);
 
 /// Errors: those of the lane.

@@ -23,7 +23,7 @@ struct ReduceCall {
   SENNIT_DEVICE bool wants(int rank) const { return root == kEveryRank || rank == root; }
 };
 
-/// Every source that is a rank's own input.
+/// Marks every source as a rank's own input.
 SENNIT_DEVICE device::Stage whole(int ranks) {
   return {(1u << ranks) - 1, true};
 }

@@ -44,7 +44,7 @@ constexpr std::uint64_t least_bytes(int ranks) {
   return Shape::of_block(depth_of(Layout::mesh) * static_cast<unsigned>(ranks - 1) * 1 * KiB, ranks).bytes();
 }
 
-/// The NUMA node of this rank's device; 0 where nothing is known, so that all are taken for one socket.
+/// Returns the NUMA node of this rank's device; 0 where nothing is known, so that all are taken for one socket.
 int socket_of(node::Node& node) {
   for (const machine::Device& device : node.machine().devices)
     if (device.id == node.device_id()) return std::max(device.numa, 0);

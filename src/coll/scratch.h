@@ -30,7 +30,7 @@ class Scratch {
   const Team& team() const { return team_; }
   /// True where it lies in host memory.
   bool in_host_memory() const { return !files_.empty(); }
-  /// Bytes of device memory that it takes on this rank, and of host memory.
+  /// Returns the bytes of device memory that it takes on this rank, and of host memory.
   std::uint64_t device_bytes() const { return in_host_memory() ? 0 : memory_.bytes(); }
   std::uint64_t host_bytes() const { return in_host_memory() ? bytes_ : 0; }
 

@@ -73,7 +73,7 @@ inline constexpr device::Word kOfMessages = 0xFFFFFD;
 /// ranks.
 inline constexpr std::uint64_t kPlaceBytes = 24 * 1024;
 
-/// Packets in one of `shares` equal shares of a place.
+/// Returns the packets in one of `shares` equal shares of a place.
 constexpr unsigned packets_in_share(unsigned shares) {
   return static_cast<unsigned>(kPlaceBytes / sizeof(device::Packet)) / shares;
 }
@@ -92,7 +92,7 @@ struct Shape {
   static constexpr std::uint64_t kPacketsBytes = 2 * kMostBlocks * kPlaceBytes;
   static constexpr std::uint64_t kSlotsOffset = kPacketsOffset + kPacketsBytes;
 
-  /// The shape for `bytes` of scratch of two or more ranks; no slots where they are too few.
+  /// Returns the shape for `bytes` of scratch of two or more ranks; no slots where they are too few.
   static constexpr Shape of(std::uint64_t bytes, int ranks) {
     return of_block(bytes > kSlotsOffset ? (bytes - kSlotsOffset) / kMostBlocks : 0, ranks);
   }
@@ -131,10 +131,10 @@ struct Shape {
   constexpr std::uint64_t bytes() const { return kSlotsOffset + kMostBlocks * block_bytes; }
   /// Returns the bytes of all collectives' slots together.
   SENNIT_DEVICE constexpr std::uint64_t slots_bytes() const { return blocks * block_bytes; }
-  /// Each block's share where so many share all slots: no less than its own would be, so that it begins behind those
-  /// of all blocks before it.
+  /// Returns each block's share where so many share all slots: no less than its own would be, so that it begins
+  /// behind those of all blocks before it.
   SENNIT_DEVICE constexpr std::uint64_t share(unsigned sharing) const { return whole(slots_bytes() / sharing); }
-  /// Room in a slot of such a share, which has two of each peer's.
+  /// Returns the room in a slot of such a share, which has two of each peer's.
   SENNIT_DEVICE constexpr std::uint64_t shared_slot(unsigned sharing, unsigned peers) const {
     return whole(share(sharing) / (2 * peers));
   }
@@ -177,8 +177,8 @@ struct Team {
   SENNIT_DEVICE unsigned peers() const { return ranks() - 1; }
   /// Peer `k` of peers(), in the order of after().
   SENNIT_DEVICE int peer(unsigned k) const { return after(static_cast<int>(k) + 1); }
-  /// The rank `step` places after this one: peers are gone through in another order on every rank, so that they do
-  /// not all turn to the same one.
+  /// Returns the rank `step` places after this one: peers are gone through in another order on every rank, so that
+  /// they do not all turn to the same one.
   SENNIT_DEVICE int after(int step) const {
     const int peer = rank + step;
     return peer < size ? peer : peer - size;
@@ -192,12 +192,12 @@ struct Team {
   SENNIT_DEVICE device::Word* met(int at, int from, unsigned block) const {
     return words(at, block) + 2 * kMostRanks + from;
   }
-  /// The place of an epoch, behind the first one.
+  /// Returns the place of an epoch, behind the first one.
   SENNIT_DEVICE static device::PacketUse use_of(std::uint64_t epoch) {
     return {device::tag_of(epoch), (epoch & 1) * kMostBlocks * (kPlaceBytes / sizeof(device::Packet))};
   }
-  /// Packets at `at` from `from`, in a block's first place, where each peer has `each` shares of it, one or two: of
-  /// those the one with this number.
+  /// Returns the packets at `at` from `from`, in a block's first place, where each peer has `each` shares of it, one
+  /// or two: of those the one with this number.
   SENNIT_DEVICE device::Packet* packets(int at, int from, unsigned block, unsigned share = 0,
                                         unsigned each = 1) const {
     std::byte* const place = scratch[at] + Shape::kPacketsOffset + block * kPlaceBytes;
@@ -212,15 +212,16 @@ struct Team {
   SENNIT_DEVICE device::Word* news(int at, int from, unsigned kind) const {
     return reinterpret_cast<device::Word*>(scratch[at] + Shape::kWordsBytes) + kind * kMostRanks + from;
   }
-  /// All slots at `at`: for launches that begin and end with all ranks together, and cut them up in their own way.
+  /// Returns all slots at `at`: for launches that begin and end with all ranks together, and cut them up in their own
+  /// way.
   SENNIT_DEVICE std::byte* slots(int at) const { return scratch[at] + Shape::kSlotsOffset; }
-  /// The slot at `at` for chunk number `count` from `from`.
+  /// Returns the slot at `at` for chunk number `count` from `from`.
   SENNIT_DEVICE std::byte* slot(Layout layout, int at, int from, unsigned block, device::Word count) const {
     const std::uint32_t depth = depth_of(layout);
     const std::uint64_t place = (layout == Layout::single ? 0 : sender(at, from)) * depth + count % depth;
     return slots(at) + block * shape.apart + place * shape.slot(layout);
   }
-  /// One of two slots at `at` from `from`, where the `sharing` blocks of a launch share all slots: see
+  /// Returns one of two slots at `at` from `from`, where the `sharing` blocks of a launch share all slots: see
   /// Meetings::own_all_slots().
   SENNIT_DEVICE std::byte* shared_slot(int at, int from, unsigned block, unsigned sharing,
                                        device::Word number) const {
@@ -238,8 +239,8 @@ struct Team {
   }
 };
 
-/// Bytes that a block can send as packets when its place is divided into `shares`: whole units of parts, since that
-/// is what messages are cut into.
+/// Returns the bytes that a block can send as packets when its place is divided into `shares`: whole units of parts,
+/// since that is what messages are cut into.
 constexpr std::uint64_t packet_room(unsigned shares) {
   return device::in_units(packets_in_share(shares) * device::kPacketBytes);
 }

@@ -42,9 +42,9 @@ class Agent {
   /// Takes part in fetch() under the number returned until withdrawn.
   std::uint64_t offer(UniqueFd file);
   void withdraw(std::uint64_t id);
-  /// A duplicate of what `peer` (this rank included) offers under `id`, closed on exec. Errors: invalid_argument
-  /// (not of this node); not_found (nothing under this number); out_of_memory (no descriptors left); peer_lost,
-  /// aborted, timed_out.
+  /// Fetches a duplicate of what `peer` (this rank included) offers under `id`, closed on exec. Errors:
+  /// invalid_argument (not of this node); not_found (nothing under this number); out_of_memory (no descriptors left);
+  /// peer_lost, aborted, timed_out.
   Result<UniqueFd> fetch(int peer, std::uint64_t id, Deadline deadline);
   /// begin_fetch() and fetched() are fetch() in two steps, for callers that must not wait: begin_fetch() returns the
   /// number of a request, and fetched() its result, once, or nothing while there is no answer yet.

@@ -39,9 +39,9 @@ class ControlSegment {
   int file() const { return file_.get(); }
   int ranks() const { return ranks_; }
 
-  /// The words of the node's rank number `member` (its position in Group::node_ranks()).
+  /// Returns the words of the node's rank number `member` (its position in Group::node_ranks()).
   RankSlots& slots(int member) const;
-  /// All of it, for executors that make it visible to devices.
+  /// Returns all of it, for executors that make it visible to devices.
   void* data() const { return data_; }
   std::size_t bytes() const { return bytes_; }
 

@@ -26,7 +26,7 @@ class Deadline {
     const auto left = std::chrono::ceil<milliseconds>(end_ - Clock::now()).count();
     return int(std::clamp<long long>(left, 0, 3'600'000));
   }
-  /// The earlier of this and `limit` from now.
+  /// Returns the earlier of this and `limit` from now.
   Deadline at_most(Clock::duration limit) const {
     return Deadline(std::min(end_, Clock::now() + limit), std::min(limit_, limit));
   }

@@ -19,7 +19,7 @@ struct Wish {
   int node = 0;   ///< its node: the lowest rank there
 };
 
-/// A wish as the other ranks get it. Errors: corrupt.
+/// Writes a wish as the other ranks get it. Errors: corrupt.
 Bytes write(const Wish& wish);
 Result<Wish> read_wish(std::span<const std::byte> bytes);
 

@@ -46,7 +46,7 @@ inline constexpr std::uint64_t kSmallFrame = 16ull << 10;
 /// Largest word between ranks (agent.h): the rest of such a frame says whose it is, for whom, and how long.
 inline constexpr std::uint64_t kLargestWord = kSmallFrame - 24;
 
-/// The header that announces `frame`.
+/// Returns the header that announces `frame`.
 Bytes encode_header(const Frame& frame);
 
 /// Reads frames off a non-blocking socket. Never reads past the current frame (so that an open file always

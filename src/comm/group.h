@@ -33,15 +33,16 @@ class Group {
   int size() const { return exchange_->size(); }
   const Member& member(int rank) const { return members_[std::size_t(rank)]; }
   bool same_node(int rank) const { return node_of_[std::size_t(rank)] == leader(); }
-  /// Ranks of this node, ascending, this one included.
+  /// Returns the ranks of this node, ascending, this one included.
   std::span<const int> node_ranks() const { return node_ranks_; }
-  /// Lowest rank of this node.
+  /// Returns the lowest rank of this node.
   int leader() const { return node_ranks_.front(); }
-  /// Lowest rank of another one's node.
+  /// Returns the lowest rank of another one's node.
   int leader_of(int rank) const { return node_of_[std::size_t(rank)]; }
   /// Leaders of all nodes, ascending.
   std::span<const int> leaders() const { return leaders_; }
-  /// Position of a rank of this node in node_ranks(): its number in the control segment; -1 for other ranks.
+  /// Returns the position of a rank of this node in node_ranks(): its number in the control segment; -1 for other
+  /// ranks.
   int node_index(int rank) const;
 
   /// Collective and one call at a time, as the exchange is.
@@ -55,7 +56,7 @@ class Group {
 
   /// Shared by the ranks of this node, all zero at first.
   const ControlSegment& control() const { return control_; }
-  /// The words of a rank of this node.
+  /// Returns the words of a rank of this node.
   RankSlots& slots(int rank) const { return control_.slots(node_index(rank)); }
 
   /// Records what this rank is doing, for the error message of a peer whose wait for it fails.

@@ -39,7 +39,7 @@ int local_port(int fd);
 /// Errors: not_found when the name does not resolve, no process listens, or the network does not answer in time.
 Result<UniqueFd> connect_tcp(const Address& address, Deadline deadline);
 
-/// Addresses by which other hosts may reach this one, loopback last.
+/// Returns the addresses by which other hosts may reach this one, loopback last.
 std::vector<std::string> own_addresses();
 
 /// Returns the next waiting connection, or an empty one when no (more) connection waits.

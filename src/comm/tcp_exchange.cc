@@ -79,7 +79,7 @@ class TcpExchange : public Exchange {
   }
 
  protected:
-  /// One exchange. `items` holds this rank's own already.
+  /// Does one exchange. `items` holds this rank's own already.
   virtual Status round(std::vector<Bytes>& items, Clock::duration limit) = 0;
   /// Lets the others know of a failure of this rank, as far as they still listen.
   virtual void tell(const Status& why) = 0;

@@ -23,7 +23,7 @@ struct Waiting {
 
 /// timed_out with every field of `what`, who the peer is and what it did last.
 Status wait_timed_out(const Group* group, const Waiting& what, Clock::duration limit);
-/// The group's failure as seen by this wait; peer_lost when what.peer has left; ok while there is hope.
+/// Returns the group's failure as seen by this wait; peer_lost when what.peer has left; ok while there is hope.
 Status wait_is_hopeless(const Group* group, const Waiting& what);
 /// SENNIT_TIMEOUT, or its default where it is not valid (Group::create reports that).
 Clock::duration default_wait_limit();

@@ -33,7 +33,7 @@ class Executor {
   virtual ~Executor() = default;
 
   virtual Kind kind() const = 0;
-  /// Devices this process may use, in this process's order. Indices below refer to it.
+  /// Returns the devices this process may use, in this process's order. Indices below refer to it.
   virtual const std::vector<DeviceInfo>& devices() const = 0;
   int find(std::string_view uuid) const;  ///< index of a device; -1 when this process cannot see it
 
@@ -84,8 +84,8 @@ class Executor {
   virtual Result<Memory> map(const Shareable& shareable, int device) = 0;
 
   virtual Result<std::unique_ptr<Lane>> lane(int device) = 0;
-  /// A lane over the caller's own stream (cudaStream_t; nullptr: the device's default lane), which must outlive it.
-  /// Over cudaStreamPerThread it is the stream of whichever thread uses the lane.
+  /// Makes a lane over the caller's own stream (cudaStream_t; nullptr: the device's default lane), which must outlive
+  /// it. Over cudaStreamPerThread it is the stream of whichever thread uses the lane.
   virtual Result<std::unique_ptr<Lane>> adopt(int device, void* stream) = 0;
   virtual Result<std::unique_ptr<Event>> event(int device, bool timing = false) = 0;
 
@@ -93,7 +93,7 @@ class Executor {
   /// the first launch, after kernels that run now: one that waits for this very launch would wait for ever.
   virtual Status load(const Program&, int /*device*/) { return {}; }
 
-  /// Most blocks of one launch that run at the same time on `device`.
+  /// Returns the most blocks of one launch that run at the same time on `device`.
   virtual unsigned concurrent_blocks(int device) const = 0;
 
   /// Bounds the waits of launches from now on; an abort also ends those that wait now.
@@ -121,8 +121,8 @@ class SetUp {
   int before_ = 0;
 };
 
-/// The executor SENNIT_EXECUTOR asks for; `auto`: cuda where a GPU answers, else host. Errors: unsupported when cuda
-/// was asked for and no GPU answers, with the driver's reason.
+/// Opens the executor that SENNIT_EXECUTOR asks for; `auto`: cuda where a GPU answers, else host. Errors: unsupported
+/// when cuda was asked for and no GPU answers, with the driver's reason.
 Result<std::shared_ptr<Executor>> open_executor();
 Result<std::shared_ptr<Executor>> open_host_executor();
 /// `own_thread_of`: the caller is a thread of sennit's own that works with this device (see prepare_thread), and on

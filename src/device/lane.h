@@ -19,7 +19,8 @@ class Event {
   virtual ~Event() = default;
   /// True once the work before the latest record is done; true when never recorded. Never blocks.
   virtual Result<bool> done() = 0;
-  /// Microseconds from `start`'s latest record to this one's; both made with timing, of one device, and done.
+  /// Returns the microseconds from `start`'s latest record to this one's; both made with timing, of one device, and
+  /// done.
   virtual Result<double> since(Event& start) = 0;
 };
 

@@ -86,7 +86,7 @@ struct Shareable {
   std::byte* address = nullptr;        ///< the pointer asked about
 };
 
-/// A number that no other process has; 0: there is none.
+/// Returns a number that no other process has; 0: there is none.
 std::uint64_t this_process();
 
 }  // namespace sennit::device

@@ -29,7 +29,8 @@ SENNIT_DEVICE Word tag_of(std::uint64_t epoch) {
   return static_cast<Word>(epoch) | 0x80000000u;
 }
 
-/// Packets that `bytes` bytes take: at least one, so that also an empty message tells that its sender has come.
+/// Returns the packets that `bytes` bytes take: at least one, so that also an empty message tells that its sender has
+/// come.
 SENNIT_DEVICE std::uint64_t packets_of(std::uint64_t bytes) {
   return bytes == 0 ? 1 : (bytes + kPacketBytes - 1) / kPacketBytes;
 }

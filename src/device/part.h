@@ -24,13 +24,13 @@ struct Part {
   SENNIT_DEVICE std::uint64_t bytes() const { return end - begin; }
 };
 
-/// Part `index` where each has `each` bytes; the last ones are shorter, or empty.
+/// Returns part `index` where each has `each` bytes; the last ones are shorter, or empty.
 SENNIT_DEVICE Part part_at(std::uint64_t bytes, std::uint64_t each, unsigned index) {
   const std::uint64_t begin = each * index, end = begin + each;
   return {begin < bytes ? begin : bytes, end < bytes ? end : bytes};
 }
 
-/// Part `index` of `count` equal ones; the last ones are shorter, or empty.
+/// Returns part `index` of `count` equal ones; the last ones are shorter, or empty.
 SENNIT_DEVICE Part part_of(std::uint64_t bytes, unsigned index, unsigned count) {
   std::uint64_t each = (bytes + count - 1) / count;
   const std::uint64_t unit = each > kLongPart ? kLongPartUnit : kPartUnit;

@@ -46,7 +46,7 @@ constexpr bool kHasManyBlocks = requires {
 /// at the same time, whatever their order.
 inline constexpr unsigned kMostEarlyThreads = 128;
 
-/// The cuda entry of program P: defined beside P for nvcc, or as nullptr in a build without CUDA.
+/// Returns the cuda entry of program P: defined beside P for nvcc, or as nullptr in a build without CUDA.
 template <class P>
 const void* cuda_entry();
 

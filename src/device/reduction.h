@@ -84,8 +84,8 @@ struct Sum {
   SENNIT_DEVICE T lower(Value value, bool) const { return narrow<T>(value); }
 };
 
-/// The product, rounded: compilers may not make one step of it and the sum that it goes into, which would give other
-/// bits here than there.
+/// Returns the product, rounded: compilers may not make one step of it and the sum that it goes into, which would
+/// give other bits here than there.
 template <class Value>
 SENNIT_DEVICE Value product_of(Value a, Value b) {
 #ifdef __CUDA_ARCH__
@@ -298,7 +298,7 @@ struct AnyRule {
                                         Stage stage) const;
 };
 
-/// One pack by the rule that `reduction` names.
+/// Reduces one pack by the rule that `reduction` names.
 Pack<8> reduce_pack_on_host(const Reduction& reduction, const Pack<8> (&from)[kMostOperands], unsigned sources,
                             Stage stage);
 #ifdef __CUDACC__

@@ -32,7 +32,7 @@ struct Answer {
   /// Describes in a few words what went wrong ("did not answer within 5 s", "crashed with signal 11"); empty when the
   /// process finished, whatever it found.
   std::string trouble() const;
-  /// The first line that has a member `key`; nullptr when there is none.
+  /// Returns the first line that has a member `key`; nullptr when there is none.
   const Json* find(const std::string& key) const;
 };
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kSlowStart = 3;  ///< seconds; a default: with the persistence daemon, four GPUs take about 0.3
 
-/// A function of the driver, or null. Its binary interface is documented and frozen.
+/// Returns a function of the driver, or null. Its binary interface is documented and frozen.
 template <class Function>
 Function* function(void* library, const char* symbol) {
   return reinterpret_cast<Function*>(dlsym(library, symbol));

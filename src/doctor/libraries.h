@@ -20,18 +20,18 @@ struct Places {
 };
 Places read_places();
 
-/// Folders to look for libraries in, in the order a program would find them: LD_LIBRARY_PATH, Python environments,
-/// lib and lib64 beside each folder of PATH, the system's.
+/// Lists the folders to look for libraries in, in the order a program would find them: LD_LIBRARY_PATH, Python
+/// environments, lib and lib64 beside each folder of PATH, the system's.
 std::vector<std::filesystem::path> library_folders(const Places& places);
-/// The site-packages folders of the Python environments and of the prefixes on PATH.
+/// Returns the site-packages folders of the Python environments and of the prefixes on PATH.
 std::vector<std::filesystem::path> package_folders(const Places& places);
 /// Finds the first program called `name` on PATH or in the environments' bin; empty when there is none.
 std::filesystem::path find_program(const Places& places, const std::string& name);
-/// Files called one of `names` in `folders`; a file reached by several names or links comes once.
+/// Finds files called one of `names` in `folders`; a file reached by several names or links comes once.
 std::vector<std::filesystem::path> find_libraries(const std::vector<std::filesystem::path>& folders,
                                                   const std::vector<std::string>& names);
 
-/// The part of MPI_Get_library_version's text that names the library and its version, on one line.
+/// Returns the part of MPI_Get_library_version's text that names the library and its version, on one line.
 std::string mpi_version(std::string_view told);
 
 enum class LibraryKind { mpi, nccl, ucx };

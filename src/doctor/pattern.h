@@ -10,7 +10,8 @@
 
 namespace sennit::doctor {
 
-/// Bytes that depend on `seed` and on their place, so that stale, shifted and repeated data differ from them.
+/// Returns the bytes that depend on `seed` and on their place, so that stale, shifted and repeated data differ from
+/// them.
 std::vector<std::byte> pattern(std::size_t bytes, std::uint64_t seed);
 
 /// Copies host bytes to `to` by `lane`, and waits. `pinned` is at least as large.

@@ -70,7 +70,7 @@ comm::Deadline soon() {
   return comm::Deadline::after(kPatience);
 }
 
-/// The taker's outcome, as the giver receives it.
+/// Receives the taker's outcome, in the giver.
 Status receive_outcome() {
   Result<Frame> frame = comm::receive_frame(kPassedFile, comm::Kind::file, soon());
   if (!frame.ok()) return Status(Code::peer_lost, "the process that was to map it ended: " + frame.status().what());

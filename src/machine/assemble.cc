@@ -135,7 +135,7 @@ class Assembly {
     return link;
   }
 
-  /// The device above `device` in the PCIe tree: its nearest switch, else the host of its NUMA node.
+  /// Returns the device above `device` in the PCIe tree: its nearest switch, else the host of its NUMA node.
   std::string above(const PciDevice* device) const {
     if (device == nullptr) return host_of(-1);
     if (!device->switches.empty()) {

@@ -13,10 +13,9 @@ struct Known {
   bool discovered = false;  ///< nobody measured or named it: its figures are specifications and assumptions
 };
 
-/// The machine called `named` (a shipped one's name, or a file), or by SENNIT_MACHINE where that is empty; else this
-/// machine as it was measured; else as it can be discovered, with `executor` and `extras` as for this_machine().
-/// GPUs ("cuda") are discovered once in a process (probe.h).
-/// Errors: those of load() and this_machine().
+/// Finds the machine called `named` (a shipped one's name, or a file), or by SENNIT_MACHINE where that is empty; else
+/// this machine as it was measured; else as it can be discovered, with `executor` and `extras` as for this_machine().
+/// GPUs ("cuda") are discovered once in a process (probe.h). Errors: those of load() and this_machine().
 Result<Known> known_machine(std::string_view named, std::string_view executor,
                             const std::vector<GpuExtra>& extras = {});
 

@@ -26,7 +26,7 @@ struct Figure {
 
 enum class DeviceKind { gpu, host, pcie_switch, nvswitch, nic };
 
-/// The identifier of an enumerator, as documents and messages spell it.
+/// Returns the identifier of an enumerator, as documents and messages spell it.
 std::string_view name(Source source);
 std::string_view name(DeviceKind kind);
 
@@ -111,12 +111,13 @@ struct Machine {
   std::vector<Curve> curves;       ///< empty until measured
   std::vector<StagedPath> staged;  ///< empty until measured
 
-  /// The device called `id`, by id, UUID or PCI address, in either case of letters; nullptr when there is none.
+  /// Returns the device called `id`, by id, UUID or PCI address, in either case of letters; nullptr when there is
+  /// none.
   const Device* find(std::string_view id) const;
-  /// The bundle joining two devices, named in either order and in any way find() knows; of several kinds the one
-  /// with the highest forward bandwidth. nullptr when there is none.
+  /// Returns the bundle joining two devices, named in either order and in any way find() knows; of several kinds the
+  /// one with the highest forward bandwidth. nullptr when there is none.
   const Link* link(std::string_view a, std::string_view b) const;
-  /// The curve between two devices, named in any way find() knows; nullptr when it was not measured.
+  /// Returns the curve between two devices, named in any way find() knows; nullptr when it was not measured.
   const Curve* curve(std::string_view from, std::string_view to, Method method, Traffic traffic) const;
 };
 

@@ -127,7 +127,7 @@ class Writer {
     return true;
   }
 
-  /// The processor that a device without PCIe link belongs to: by NVLink, else by NUMA node, else the first.
+  /// Returns the processor that a device without PCIe link belongs to: by NVLink, else by NUMA node, else the first.
   pugi::xml_node home(const Device& device) {
     for (const Link& link : machine_.links) {
       const std::string& other = link.from == device.id ? link.to : link.from;

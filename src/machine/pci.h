@@ -12,10 +12,10 @@ namespace sennit::machine {
 /// for the all-ones address by which drivers hide a device.
 std::string normal_pci(std::string_view text);
 
-/// Generation of a link speed as the kernel and NCCL print it ("16.0 GT/s PCIe" → 4); 0 when unknown.
+/// Returns the generation of a link speed as the kernel and NCCL print it ("16.0 GT/s PCIe" → 4); 0 when unknown.
 int pcie_generation(std::string_view speed);
 
-/// The speed of a generation as the kernel prints it (4 → "16.0 GT/s PCIe").
+/// Returns the speed of a generation as the kernel prints it (4 → "16.0 GT/s PCIe").
 std::string pcie_speed(int generation);
 
 /// Returns the rate of a copy in one direction of a PCIe link: x16 delivers 3.2, 6.3, 12.5, 26, 55 and 110 GB/s for

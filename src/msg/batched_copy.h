@@ -77,7 +77,7 @@ class BatchedCopy {
   static constexpr std::size_t kLanes = 4, kSheets = 32;  // defaults
 
   Status set_up();
-  /// A sheet whose launch is over; null: none.
+  /// Takes a sheet whose launch is over; null: none.
   BatchedCopyKernel::Sheet* take_sheet();
   void give_back(BatchedCopyKernel::Sheet* sheet, bool over);
 

@@ -49,7 +49,7 @@ class LookAlikes {
     Noted* noted_ = nullptr;
   };
 
-  /// A message as long as RTSs of `step`. `again`: it may be sent any time from now on (persistent).
+  /// Notes a message as long as RTSs of `step`. `again`: it may be sent any time from now on (persistent).
   Sending begin(const Envelope& to, int step, bool again) {
     const std::lock_guard lock(mutex_);
     const Stream stream{to.dest, to.tag, to.context};
@@ -64,7 +64,7 @@ class LookAlikes {
     return {*this, noted};
   }
 
-  /// Steps whose RTSs a message to `dest` with this tag may look like.
+  /// Returns the steps whose RTSs a message to `dest` with this tag may look like.
   Steps doubtful(int dest, int tag) const {
     Steps steps;
     const std::lock_guard lock(mutex_);

@@ -198,11 +198,11 @@ class Messages {
   /// Calls visit(message, bytes) for those of `sender`'s that are on their way and look so, until it returns true.
   template <class Visit>
   void visit_alike(int sender, const Likeness& likeness, const Visit& visit) const;
-  /// An RTS was received; with the mutex held.
+  /// Notes that an RTS was received; with the mutex held.
   void note_received(const Rts& rts, bool matched);
   void signal_completion(const Rts& rts) const;
   bool has_completed(const Rts& rts) const;
-  /// A message that is over; with the mutex held.
+  /// Forgets a message that is over; with the mutex held.
   void forget(const Buffered& one);
   /// Forgets buffered messages whose receivers have them now; with the mutex held.
   void sweep();

@@ -20,7 +20,7 @@ namespace {
 /// A default: who waits for many messages looks at each, at tens of ns.
 constexpr unsigned kLooksAtClock = 16;
 
-/// All of a file; null data where that fails.
+/// Maps all of a file; null data where that fails.
 device::Memory map_all(int file, std::uint64_t bytes) {
   void* const data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (data == MAP_FAILED) return {};

@@ -72,7 +72,7 @@ class Rtr {
   static constexpr int kBits = 3;
   static constexpr std::uint64_t state(std::uint64_t number, std::uint64_t what) { return number << kBits | what; }
 
-  /// The receiver's first change for this message, or one after that.
+  /// Makes the receiver's first change for this message, or one after that; false: a copy of the message was left.
   bool come(std::uint64_t number, std::uint64_t to) {
     std::uint64_t seen = slot_.words[kState].load(std::memory_order_relaxed);
     while (seen != state(number, kCopyLeft))

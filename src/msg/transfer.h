@@ -42,7 +42,7 @@ class SendTransfer {
   virtual bool is_claimed() const { return false; }
   /// Returns whether the send is over without its receiver, which may come at any time: the RTS is still needed.
   virtual bool is_buffered() const { return false; }
-  /// The receiver, of the group.
+  /// Returns the receiver, of the group.
   virtual int peer() const = 0;
 };
 
@@ -59,7 +59,7 @@ class RecvTransfer {
   virtual std::string how() const { return std::string(plan()); }
   /// Returns whether the message has come. To be asked until it has, as SendTransfer::test(). Errors: it never will.
   virtual Result<bool> test() = 0;
-  /// The sender, of the group.
+  /// Returns the sender, of the group.
   virtual int peer() const = 0;
 };
 

@@ -39,7 +39,7 @@ class Crossing {
     std::vector<Trip> trips;
     std::uint64_t at = 0;
   };
-  /// Most trips of any sum, on all ranks.
+  /// Returns the most trips of any sum, on all ranks.
   std::size_t trips_of_sum() const { return nodes_ == 2 ? 1 : 2; }
   /// Sums the parts of `bytes` bytes that lie at the beginning. Everywhere:
   Sum sum(std::uint64_t bytes, const device::Reduction& reduction) const;
@@ -52,7 +52,7 @@ class Crossing {
                 std::uint64_t output_bytes) const;
   /// The own one of the rows of `bytes` bytes from `at` on goes to all nodes, and those of all come.
   Trip gather(std::uint64_t at, std::uint64_t bytes) const;
-  /// The node that is so far behind this one, and the one that is so far before it.
+  /// Returns the node that is so far behind this one; before(): the one that is so far before it.
   int behind(int distance) const { return (node_ + distance) % nodes_; }
   int before(int distance) const { return (node_ - distance + nodes_) % nodes_; }
   /// Gathers the rows from the beginning on, at node `root` alone; and scatters: of the rows that `root` has, each
@@ -66,7 +66,7 @@ class Crossing {
   Trip broadcast(int root, std::uint64_t bytes) const;
 
  private:
-  /// All rows but this rank's: from `device` on, and from `host` on.
+  /// Returns all rows but this rank's: from `device` on, and from `host` on.
   std::vector<Move> others(std::uint64_t device, std::uint64_t host, std::uint64_t bytes) const;
   std::uint64_t own(std::uint64_t bytes) const { return static_cast<std::uint64_t>(node_) * bytes; }
   /// Adds the other node's part that came, where there are two nodes. Its place on the host is that of its row.

@@ -135,7 +135,7 @@ class Hierarchical {
   Status from_rows(const std::byte* rows, std::uint64_t row, void* output, std::span<const std::uint64_t> lengths,
                    std::span<const std::uint64_t> begins, const Chunk& chunk, std::span<const Place> places,
                    device::Lane& lane) const;
-  /// A collective of the node.
+  /// Makes a collective of the node.
   Status call(coll::Operation operation, const void* input, void* output, std::uint64_t bytes,
               const device::Reduction& reduction, device::Lane& lane, int root = coll::kEveryRank);
   std::vector<Round> rounds_of(std::uint64_t longest) const;

@@ -31,8 +31,8 @@ class Rail {
                       std::uint64_t bytes_received, int from) = 0;
   virtual Status broadcast(std::byte* data, std::uint64_t bytes, int root) = 0;
 
-  /// The engine's own sums, for what is too short to be added by GPUs. In place; whole elements of the reduction's
-  /// type.
+  /// Does the engine's own sums, for what is too short to be added by GPUs. In place; whole elements of the
+  /// reduction's type.
   virtual Status all_reduce(std::byte* data, std::uint64_t bytes, const device::Reduction& reduction) = 0;
   /// The result is at `root` alone; elsewhere the data is lost.
   virtual Status reduce(std::byte* data, std::uint64_t bytes, const device::Reduction& reduction, int root) = 0;

@@ -30,8 +30,8 @@ struct Chunk {
 /// Parts begin at multiples of it: numbers do not straddle them, and copies are fast.
 inline constexpr std::uint64_t kGrain = 128;
 
-/// Chunks of about `most` bytes, at most kGrain * `parts` more, of which each has `parts` equal parts of whole
-/// grains, and behind them what has not; `whole`: all of them are. Pure.
+/// Returns chunks of about `most` bytes, at most kGrain * `parts` more, of which each has `parts` equal parts of
+/// whole grains, and behind them what has not; `whole`: all of them are. Pure.
 std::vector<Chunk> chunks_of(std::uint64_t bytes, std::uint64_t most, int parts, bool whole);
 
 /// Bytes that are copied between a chunk's memory on the GPU and its memory on the host; places in each.

@@ -40,13 +40,13 @@ class Node {
   device::Executor& executor() { return *executor_; }
   const std::shared_ptr<device::Executor>& shared_executor() const { return executor_; }
   comm::Group& group() { return *group_; }
-  /// The lane that calls without one of their own use.
+  /// Returns the lane that calls without one of their own use.
   device::Lane& lane() { return *lane_; }
-  /// The leader's document, so that all ranks decide from the same one.
+  /// Returns the leader's document, so that all ranks decide from the same one.
   const machine::Machine& machine() const { return machine_; }
   /// True where Options named that machine.
   bool machine_is_given() const { return machine_is_given_; }
-  /// The name of this rank's device in that machine; empty where the machine does not have it.
+  /// Returns the name of this rank's device in that machine; empty where the machine does not have it.
   const std::string& device_id() const { return device_id_; }
 
   /// ok; or what ended the communicator: a lost peer, an abort, a transfer that gave up.

@@ -47,10 +47,10 @@ class ChannelSet {
   ChannelSet(const ChannelSet&) = delete;
   ChannelSet& operator=(const ChannelSet&) = delete;
 
-  /// The channel for a route, kept by its `name` (candidate.route.name(), which takes a while to build). It is made
-  /// as large as messages may ask for, or as the budget allows, and never made again: another stream's messages may
-  /// stand in it that have not started. `stops`: the route's stops as device indices. Errors: out_of_memory when the
-  /// budget or the machine has no room.
+  /// Returns the channel for a route, kept by its `name` (candidate.route.name(), which takes a while to build). It
+  /// is made as large as messages may ask for, or as the budget allows, and never made again: another stream's
+  /// messages may stand in it that have not started. `stops`: the route's stops as device indices. Errors:
+  /// out_of_memory when the budget or the machine has no room.
   Result<Carrier> carrier(device::Executor& executor, const Candidate& candidate, const std::string& name,
                           const std::vector<int>& stops);
 

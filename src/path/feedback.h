@@ -34,8 +34,9 @@ class ShareFeedback {
   /// Samples with a time that is not positive, or with other routes than the plan's, are ignored.
   bool observe(const Split& plan, const Split& used, std::span<const double> finish_us);
 
-  /// The plan with its shares moved to finish together at the rates now believed; the plan itself while nothing is
-  /// known against it, and when it has one share. predicted_us and each share's rate are what is now expected.
+  /// Returns the plan with its shares moved to finish together at the rates now believed; the plan itself while
+  /// nothing is known against it, and when it has one share. predicted_us and each share's rate are what is now
+  /// expected.
   Split corrected(const Split& plan) const;
 
   /// Returns whether corrected() differs from the plan it is given.

@@ -21,7 +21,7 @@ class FinishSampler {
   /// finished_on with it.
   device::Lane& observer(std::size_t share) { return *observers_[share]; }
 
-  /// The finish times in µs from the start, once all have come. Errors: those of the events.
+  /// Returns the finish times in µs from the start, once all have come. Errors: those of the events.
   std::optional<std::vector<double>> read();
 
  private:

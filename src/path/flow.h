@@ -33,7 +33,8 @@ struct Edge {
   double capacity = 0;  ///< same unit as the result; infinity is allowed
 };
 
-/// The maximum flow from `source` to `sink` (shortest augmenting paths), infinity where an unlimited path exists.
+/// Computes the maximum flow from `source` to `sink` (shortest augmenting paths), infinity where an unlimited path
+/// exists.
 double max_flow(int nodes, std::span<const Edge> edges, int source, int sink);
 
 }  // namespace sennit::path

@@ -22,7 +22,7 @@ class Mappings {
  public:
   explicit Mappings(device::Executor& executor) : executor_(executor) {}
 
-  /// The allocation around what `rank` shares, for lanes of `device`. Known by the rank and the allocation's
+  /// Maps the allocation around what `rank` shares, for lanes of `device`. Known by the rank and the allocation's
   /// identity, so that memory freed and allocated again at the same address is mapped anew. Thread-safe. Errors:
   /// those of Executor::map.
   Result<std::shared_ptr<const Mapping>> map(int rank, const device::Shareable& shareable, int device);

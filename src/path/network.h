@@ -47,7 +47,7 @@ class Network {
   const machine::Machine& machine() const { return machine_; }
   const machine::Device& device(int index) const { return machine_.devices[index]; }
   int devices() const { return int(machine_.devices.size()); }
-  /// Number of the device with exactly this id; -1 when there is none.
+  /// Returns the number of the device with exactly this id; -1 when there is none.
   int index(std::string_view id) const;
   bool is(int device, machine::DeviceKind kind) const { return machine_.devices[device].kind == kind; }
 
@@ -55,16 +55,16 @@ class Network {
   const std::vector<double>& capacity() const { return capacity_; }
   /// "gpu0>nvswitch0", "gpu0<>nvswitch0" (both directions together), "host0:write", "gpu0:engines".
   std::string resource_name(int resource) const;
-  /// GB/s with its unit, or "3 copy engines".
+  /// Describes a resource's capacity: GB/s with the unit, or "3 copy engines".
   std::string resource_capacity(int resource) const;
-  /// The resources of what leaves a device over all its links, and of what arrives there.
+  /// Returns the resource of what leaves a device over all its links; write_limit(): of what arrives there.
   int read_limit(int device) const { return limit(device, kRead); }
   int write_limit(int device) const { return limit(device, kWrite); }
 
-  /// The way a copy takes between two memories: the widest one, with the fewest links among equally wide ones.
-  /// Between GPUs that NVLink joins, directly or by NVSwitches, it takes NVLink alone, as GPUs do however fast PCIe
-  /// is. Between others it passes switches, and host root complexes only over links with peer_access; to and from
-  /// host memory it passes those freely. It never passes a GPU or a NIC.
+  /// Finds the way that a copy takes between two memories: the widest one, with the fewest links among equally wide
+  /// ones. Between GPUs that NVLink joins, directly or by NVSwitches, it takes NVLink alone, as GPUs do however fast
+  /// PCIe is. Between others it passes switches, and host root complexes only over links with peer_access; to and
+  /// from host memory it passes those freely. It never passes a GPU or a NIC.
   Hop find_hop(int from, int to) const;
 
   /// Returns the resources that a byte travelling over `hop` uses: the arcs and their sums of both directions, the

@@ -26,10 +26,10 @@ struct RingShape {
   }
 };
 
-/// The ring laid out in bytes() of zeroed, pinned memory.
+/// Returns the ring laid out in bytes() of zeroed, pinned memory.
 Ring lay_out(std::byte* memory, const RingShape& shape);
 
-/// Chunks that block `block` moves of a message: how far its counts advance.
+/// Returns the number of chunks that block `block` moves of a message: how far its counts advance.
 device::Word chunk_count(std::uint64_t bytes, std::uint64_t chunk, unsigned block, unsigned blocks);
 
 class RingEnd {

@@ -79,16 +79,16 @@ struct SplitOptions {
   std::vector<std::pair<std::string, double>> forced;
 };
 
-/// All routes between two memories of the machine (GPU or host; the same one: its local copy), best alone first.
-/// Errors: not_found names the device that is not in the machine; invalid_argument when it holds no memory (a switch,
-/// a NIC); unsupported when no links lead from one to the other.
+/// Returns all routes between two memories of the machine (GPU or host; the same one: its local copy), best alone
+/// first. Errors: not_found names the device that is not in the machine; invalid_argument when it holds no memory (a
+/// switch, a NIC); unsupported when no links lead from one to the other.
 Result<std::vector<Candidate>> candidates(const machine::Machine& machine, const std::string& from,
                                           const std::string& to, std::uint64_t bytes);
 
-/// The split for one message. Deterministic: the same machine and arguments give the same split on every rank. Takes
-/// some tens of µs; callers keep it by size. Errors: as candidates(); for forced shares also not_found (names the
-/// routes there are), unsupported (a route through an absent device) and invalid_argument (negative, twice, or not
-/// summing to 1).
+/// Computes the split for one message. Deterministic: the same machine and arguments give the same split on every
+/// rank. Takes some tens of µs; callers keep it by size. Errors: as candidates(); for forced shares also not_found
+/// (names the routes there are), unsupported (a route through an absent device) and invalid_argument (negative,
+/// twice, or not summing to 1).
 Result<Split> split(const machine::Machine& machine, const std::string& from, const std::string& to,
                     std::uint64_t bytes, const SplitOptions& options = {});
 

@@ -92,8 +92,8 @@ class Partner {
         message_(message),
         here_(role.helps || role.beyond == nullptr) {}
 
-  /// The first thing both sides do. False to a helper that came too late or to a message that was not started: the
-  /// other side moves the part.
+  /// Does the first thing of both sides. False to a helper that came too late or to a message that was not started:
+  /// the other side moves the part.
   SENNIT_DEVICE bool start() {
     if (role_.helps) {
       bool stays = !block_.meet(came_, message_, withdrawn_);

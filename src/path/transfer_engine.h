@@ -57,7 +57,7 @@ class TransferEngine {
   /// direct path stays.
   Status copy(End dst, End src, std::uint64_t bytes, device::Lane& lane, bool both_ways = false);
 
-  /// The split that copy() uses now for such a message. Errors: not_found when the machine lacks a device.
+  /// Returns the split that copy() uses now for such a message. Errors: not_found when the machine lacks a device.
   Result<Split> split_of(int dst_device, int src_device, std::uint64_t bytes, Circumstances circumstances = {});
 
   /// Returns false where this machine was never tuned and the user named neither it nor a split: the direct path
@@ -76,7 +76,7 @@ class TransferEngine {
   void force(std::vector<std::pair<std::string, double>> shares);
 
   const machine::Machine& machine() const { return machine_; }
-  /// The machine's name for a device of the executor (or host memory); empty when it has none.
+  /// Returns the machine's name for a device of the executor (or host memory); empty when it has none.
   std::string id_of(int device) const;
 
  private:

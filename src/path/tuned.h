@@ -41,8 +41,8 @@ struct PutTable {
   std::optional<NamedShares> shares(const std::string& from, const std::string& to, bool both_ways,
                                     std::uint64_t bytes) const;
 
-  /// The smallest measured size that travels on several paths, one way or both; 0 when the pair was never tuned, and
-  /// the largest number there is when no size does.
+  /// Returns the smallest measured size that travels on several paths, one way or both; 0 when the pair was never
+  /// tuned, and the largest number there is when no size does.
   std::uint64_t least_split(const std::string& from, const std::string& to) const;
 };
 

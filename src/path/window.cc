@@ -30,7 +30,7 @@ struct Card {
   char why_not[256] = {};
 };
 
-/// The card, and what follows it, of one rank. Errors: mismatch.
+/// Reads the card, and what follows it, of one rank. Errors: mismatch.
 Status read(const comm::Bytes& bytes, std::size_t rank, Card& card, std::vector<FileCard>& files) {
   bool whole = bytes.size() >= sizeof card;
   if (whole) std::memcpy(&card, bytes.data(), sizeof card);

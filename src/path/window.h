@@ -47,9 +47,9 @@ class Window {
   /// and is still reached through the peer's service. Errors: invalid_argument (outside of the part, naming its
   /// size); unsupported (another node).
   Result<End> end(int rank, std::uint64_t offset, std::uint64_t bytes);
-  /// The first byte of `rank`'s part as lanes of this rank's device see it, which is all that collectives need.
-  /// Unlike end(), which maps it for the part's own device too, it needs no context there. Errors: those of end();
-  /// unsupported where it cannot be mapped.
+  /// Returns the first byte of `rank`'s part as lanes of this rank's device see it, which is all that collectives
+  /// need. Unlike end(), which maps it for the part's own device too, it needs no context there. Errors: those of
+  /// end(); unsupported where it cannot be mapped.
   Result<std::byte*> seen_here(int rank);
 
  private:

@@ -30,7 +30,7 @@ void warn(const std::string& why) {
   log(LogLevel::warning, "collectives go by the cost model: " + why);
 }
 
-/// The table that was given, if it suits.
+/// Returns the table that was given, if it suits.
 Result<Table> suited(Table given, const machine::Machine& machine, std::uint64_t scratch_bytes) {
   auto status = given.entries.empty() ? Status() : suits(given, machine, scratch_bytes);
   return status.ok() ? Result<Table>(std::move(given)) : status;

@@ -29,10 +29,10 @@ class Lookup {
   Lookup(const Table& table, const Layout& layout, const machine::Machine& machine, const Room& room = {});
 
   bool empty() const { return entries_.empty(); }
-  /// The entry of the size nearest to the case's, by ratio, whose first plan admits it, or else any of whose plans
-  /// do; those that admit it alone are left in it. No value where neither the operation was tuned nor any size within
-  /// two octaves (below the smallest tuned size, at any distance if that is small), and where the nearest has no plan
-  /// of so few blocks. Between windows it goes by what was tuned there alone.
+  /// Finds the entry of the size nearest to the case's, by ratio, whose first plan admits it, or else any of whose
+  /// plans do; those that admit it alone are left in it. No value where neither the operation was tuned nor any size
+  /// within two octaves (below the smallest tuned size, at any distance if that is small), and where the nearest has
+  /// no plan of so few blocks. Between windows it goes by what was tuned there alone.
   std::optional<Entry> find(const coll::CallKey& which, const coll::Team& team) const;
   /// Returns the entry that find() gives, and, where the case's own size was not tuned, the tuned sizes next below
   /// and above it: a caller that compares libraries between two sizes asks both. Where find() gives no entry: the
@@ -40,7 +40,7 @@ class Lookup {
   std::vector<Entry> around(const coll::CallKey& which, const coll::Team& team) const;
 
  private:
-  /// The sizes that find() looks at, nearest first.
+  /// Returns the sizes that find() looks at, nearest first.
   std::vector<Entry> near(const coll::CallKey& which) const;
 
   using Kind = std::tuple<coll::Operation, coll::Arithmetic, bool>;

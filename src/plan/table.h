@@ -72,10 +72,10 @@ struct Table {
   const Entry* find(const Layout& layout, const coll::CallKey& which) const;
 };
 
-/// A table's order: by layout, operation, arithmetic, windows, bytes.
+/// Orders a table: by layout, operation, arithmetic, windows, bytes.
 bool before(const Entry& a, const Entry& b);
 
-/// The versions that times on this machine depend on.
+/// Returns the versions that times on this machine depend on.
 std::map<std::string, std::string> versions_of(const machine::Machine& machine);
 
 /// ok where the table was measured on this machine with these versions and that much scratch. Errors: mismatch,
@@ -109,8 +109,8 @@ struct Kept {
 };
 /// Returns whether there may be a table, of this machine or of another, without a look at it.
 bool has_table();
-/// The table that SENNIT_TABLE names, else the machine's own. Errors: those of load_table(), but for one of its own
-/// that was never made.
+/// Finds the table that SENNIT_TABLE names, else the machine's own. Errors: those of load_table(), but for one of its
+/// own that was never made.
 Result<Kept> kept_table(const machine::Machine& machine);
 
 /// Returns the kept table for a caller that only wants to go by it, with that much scratch: a table without entries

@@ -25,7 +25,7 @@ constexpr std::string_view kCollectives[] = {"allreduce", "reduce",    "reduce_s
 constexpr std::string_view kSends[] = {"send", "ssend", "rsend"};
 constexpr std::string_view kNone = "none";
 
-/// The name of an operation that is given in any case and with any separators.
+/// Returns the name of an operation that is given in any case and with any separators.
 std::optional<std::string> known_as(std::string given) {
   std::ranges::transform(given, given.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   std::vector<std::string> names{std::string(kNone), std::string(Switches::kMessages)};

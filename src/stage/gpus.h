@@ -29,9 +29,9 @@ class Gpus {
   /// Copies and waits. `held`: of the memory of a GPU, which does it. Thread-safe. Errors: those of the executor.
   Status to_host(void* host, const void* gpu, std::uint64_t bytes, const MemInfo& held);
   Status to_gpu(void* gpu, const void* host, std::uint64_t bytes, const MemInfo& held);
-  /// Several from memory of one GPU.
+  /// Copies several pieces from memory of one GPU.
   Status to_host(std::span<const SmallCopies::Piece> pieces, int device);
-  /// Several of host memory to that of one GPU, of few bytes each: in little more than the time of one.
+  /// Copies several pieces of host memory to that of one GPU, of few bytes each: in little more than the time of one.
   Status to_gpu(std::span<const SmallCopies::Piece> pieces, const MemInfo& held);
   /// Few bytes to memory of a GPU from where from() says, at once; false: not done (SmallCopies::between).
   template <class From>

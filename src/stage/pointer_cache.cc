@@ -29,7 +29,7 @@ void find(Function*& function, void* library, const char* name) {
   function = reinterpret_cast<Function*>(dlsym(library, name));
 }
 
-/// The lowest address of the main program.
+/// Returns the lowest address of the main program.
 std::uintptr_t first_of_program() {
   std::uintptr_t first = ~std::uintptr_t{0};
   dl_iterate_phdr(

@@ -55,9 +55,9 @@ class PointerCache {
   /// Returns whether the program has started CUDA, as far as earlier questions have shown.
   bool cuda_initialized() const { return emulated_ != nullptr || cuda_initialized_.load(std::memory_order_relaxed); }
 
-  /// The device of memory that only a GPU reaches, else -1: managed and pinned memory count as the host's, since its
-  /// libraries can use them. Any pointer may be asked about. Where the program uses CUDA the driver is asked, 90 ns
-  /// of host memory (H200), unless it is_ordinary(); else 4 ns.
+  /// Returns the device of memory that only a GPU reaches, else -1: managed and pinned memory count as the host's,
+  /// since its libraries can use them. Any pointer may be asked about. Where the program uses CUDA the driver is
+  /// asked, 90 ns of host memory (H200), unless it is_ordinary(); else 4 ns.
   int holder(const void* pointer) const {
     if (emulated_ == nullptr &&
         (driver_.ask == nullptr || (cuda_initialized() ? is_ordinary(pointer) : is_uninitialized(pointer))))
@@ -74,16 +74,18 @@ class PointerCache {
   /// is_ordinary(). Emulated memory is that of this executor, or of the drop-in in the same process.
   Whereabouts kind_of(const void* pointer) const;
 
-  /// The executor of the memory found; opened when first asked for. Errors: those of open_cuda_executor().
+  /// Returns the executor of the memory found; opened when first asked for. Errors: those of open_cuda_executor().
   Result<std::shared_ptr<device::Executor>> executor();
-  /// One for a communicator alone, whose end aborts nothing else. `own_thread_of`: see open_cuda_executor().
+  /// Opens an executor for a communicator alone, whose end aborts nothing else. `own_thread_of`: see
+  /// open_cuda_executor().
   Result<std::shared_ptr<device::Executor>> executor_for_communicator(int own_thread_of = -1);
 
-  /// Memory that counts as that of an emulated GPU, for tests. Null where nothing is emulated, or none is left.
+  /// Allocates memory that counts as that of an emulated GPU, for tests. Null where nothing is emulated, or none is
+  /// left.
   void* allocate_emulated(int device, std::size_t bytes);
   void free_emulated(void* data);
-  /// The device of such memory, and of what the executor has for itself; -1 of other, and where nothing is emulated.
-  /// Does not count as a question of the program's (info_of()).
+  /// Returns the device of such memory, and of what the executor has for itself; -1 of other, and where nothing is
+  /// emulated. Does not count as a question of the program's (info_of()).
   int emulated_holder(const void* pointer) const { return emulated_ != nullptr ? ask_emulated(pointer).device : -1; }
 
  private:

@@ -36,8 +36,8 @@ struct SegmentCopy {
     }
   }
 
-  /// A launch that has few threads with nothing to do for segments of so many bytes, and enough blocks for many short
-  /// ones. Defaults.
+  /// Returns the threads of a launch that has few threads with nothing to do for segments of so many bytes, and
+  /// enough blocks for many short ones. Defaults.
   static unsigned threads(std::uint64_t bytes_of_a_segment) {
     return bytes_of_a_segment <= 512 ? 32 : bytes_of_a_segment <= 4096 ? 256 : device::kBlockThreads;
   }

@@ -46,7 +46,7 @@ constexpr std::optional<Strided> repeat(Strided one, std::int64_t count, std::in
   return one;
 }
 
-/// The first `bytes` bytes of the data, of which there are so many, of memory at `from`.
+/// Gathers the first `bytes` bytes of the data, of which there are so many, of memory at `from`.
 inline void gather(const Strided& rows, const std::byte* from, std::int64_t bytes, std::byte* to) {
   for (std::int64_t row = 0; bytes > 0; ++row) {
     const std::int64_t some = std::min(bytes, rows.bytes);

@@ -31,7 +31,8 @@ struct StridedCopy {
     }
   }
 
-  /// A launch that has few threads with nothing to do, and enough blocks for many short rows. Defaults.
+  /// Returns the threads of a launch that has few threads with nothing to do, and enough blocks for many short rows.
+  /// Defaults.
   unsigned threads() const { return rows.bytes <= 512 ? 32 : rows.bytes <= 4096 ? 256 : device::kBlockThreads; }
   unsigned blocks() const {
     constexpr std::uint64_t kMostBlocks = 1024;

@@ -22,7 +22,7 @@ struct Layout {
         in_place(same_buffer && coll::works_in_place(what)),
         message(bytes / (width * parts(what, ranks)) * width) {}
 
-  /// Messages in the larger buffer.
+  /// Returns the number of messages in the larger buffer.
   static unsigned parts(coll::Operation operation, int size) {
     return coll::gathers(operation) || coll::scatters(operation) ? static_cast<unsigned>(size) : 1;
   }
@@ -30,7 +30,7 @@ struct Layout {
   std::uint64_t planned_bytes() const { return operation == coll::Operation::all_to_all_v ? 0 : message; }
   std::uint64_t bytes() const { return message * parts(operation, size); }
 
-  /// Messages that this rank gives and gets.
+  /// Returns the number of messages that this rank gives; taken(): that it gets.
   unsigned given() const {
     if (!coll::gives(operation, rank == kRoot)) return 0;
     return coll::scatters(operation) ? static_cast<unsigned>(size) : 1;
@@ -43,7 +43,7 @@ struct Layout {
   std::uint64_t input_at() const { return in_place && coll::gathers(operation) ? own() : 0; }
   std::uint64_t output_at() const { return in_place && coll::scatters(operation) ? own() : 0; }
 
-  /// Number of the message that `from` gives to `to`: tells what is in it.
+  /// Returns the number of the message that `from` gives to `to`: tells what is in it.
   unsigned number(int from, int to) const {
     return static_cast<unsigned>(from * size + (coll::scatters(operation) ? to : 0));
   }

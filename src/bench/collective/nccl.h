@@ -41,7 +41,7 @@ class Nccl {
   /// same on every rank: unsupported (a library before 2.27), those of NCCL.
   Status make_windows(node::Node& node, std::uint64_t bytes);
   bool has_windows() const { return has_windows_; }
-  /// One of the two, 0 or 1.
+  /// Returns one of the two windows, 0 or 1.
   std::byte* window(unsigned which) const { return static_cast<std::byte*>(window_[which]); }
 
  private:

@@ -13,14 +13,14 @@ namespace sennit::bench::collective {
 /// Bytes after which a message repeats itself, whatever its type: references need no more memory.
 inline constexpr std::uint64_t kPeriod = 8 * 4 * 251 * 64;
 
-/// Message `number`: small numbers of the type, exact in every sum over 8 ranks.
+/// Returns message `number`: small numbers of the type, exact in every sum over 8 ranks.
 std::vector<std::byte> numbers(device::Type type, std::uint64_t bytes, unsigned number);
-/// Message `number`: any bytes.
+/// Returns message `number`: any bytes.
 std::vector<std::byte> noise(std::uint64_t bytes, unsigned number);
 
-/// All messages that the layout's rank gives, side by side.
+/// Returns all messages that the layout's rank gives, side by side.
 std::vector<std::byte> given(const Layout& layout, device::Type type);
-/// The first kPeriod bytes, at most, of message `index` of its output.
+/// Returns the first kPeriod bytes, at most, of message `index` of its output.
 std::vector<std::byte> expected(const Layout& layout, const device::Reduction& reduction, unsigned index);
 /// Returns whether `got` is what was expected: bit for bit, but for averages of floating-point numbers. Those are
 /// sums of rounded parts where the ranks are no power of two, and each algorithm rounds in an order of its own.

@@ -31,11 +31,11 @@ void add_options(CLI::App& app, Options& options);
 /// Returns the operations that --operations asks for, in its order. Errors: invalid_argument.
 Result<std::vector<coll::Operation>> operations_of(const Options& options);
 
-/// The sizes in bytes, ascending as given. Errors: invalid_argument (none of them, or not whole elements).
+/// Returns the sizes in bytes, ascending as given. Errors: invalid_argument (none of them, or not whole elements).
 Result<std::vector<std::uint64_t>> sizes_of(const Options& options, bool gpus);
 
-/// Every plan that --algorithms, --blocks and --threads ask for. Errors: invalid_argument (also where the operation
-/// does not have the algorithm).
+/// Returns every plan that --algorithms, --blocks and --threads ask for. Errors: invalid_argument (also where the
+/// operation does not have the algorithm).
 Result<std::vector<coll::Plan>> plans_of(const Options& options, coll::Operation operation);
 
 }  // namespace sennit::bench::collective

@@ -64,8 +64,8 @@ class Rig {
   coll::CallKey call_key_of(const Layout& layout, const device::Reduction& reduction) const;
   Layout layout(coll::Operation operation, std::uint64_t bytes, device::Type type, bool in_place) const;
 
-  /// One call on fresh numbers against the host's own reference, and nothing written beyond the buffer. Collective.
-  /// Errors, the same on every rank: corrupt; those of the call.
+  /// Makes one call on fresh numbers, and compares with the host's own reference; nothing may be written beyond the
+  /// buffer. Collective. Errors, the same on every rank: corrupt; those of the call.
   Status verify(const Way& way, const Layout& layout, const device::Reduction& reduction);
   /// Back-to-back calls for some `seconds`. Collective.
   Result<Times> time(const Way& way, const Layout& layout, const device::Reduction& reduction, double seconds);

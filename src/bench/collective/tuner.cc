@@ -117,7 +117,7 @@ class Tuner {
     return Way{std::nullopt, false, which.windows};
   }
 
-  /// Rank 0's own, to be continued, with the layout of all.
+  /// Opens rank 0's own table, to be continued, with the layout of all ranks.
   Status open_table() {
     auto scratch = coll::wanted_scratch();
     Status status = scratch.status();

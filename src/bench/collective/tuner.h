@@ -20,8 +20,8 @@ struct TunerOptions {
   bool progress = false;
 };
 
-/// The cases to tune on GPUs or without, the most used first; last those between windows, of operations that can go
-/// straight there. Errors: invalid_argument, naming the option.
+/// Lists the cases to tune on GPUs or without, the most used first; last those between windows, of operations that
+/// can go straight there. Errors: invalid_argument, naming the option.
 Result<std::vector<coll::CallKey>> cases_of(const TunerOptions& options, bool gpus);
 
 /// Tunes with all other ranks; rank 0 keeps the table after each case, and prints {"warnings", "left"} at the end.

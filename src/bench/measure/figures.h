@@ -10,9 +10,10 @@
 
 namespace sennit::bench::measure {
 
-/// GB/s of moving `bytes` in the summary's median; the note says the day, the median of how many, and `what`.
+/// Returns the GB/s of moving `bytes` in the summary's median; the note says the day, the median of how many, and
+/// `what`.
 machine::Figure rate_figure(std::uint64_t bytes, const Summary& summary, std::string_view what);
-/// The rate, or the time, of one point of a curve.
+/// Returns the rate, or the time, of one point of a curve.
 machine::Figure rate_figure(const machine::Curve::Point& point, std::string_view what, double times = 1);
 machine::Figure time_figure(const machine::Curve::Point& point, std::string_view what, double part = 1);
 

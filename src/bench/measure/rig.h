@@ -42,7 +42,7 @@ class Rig {
   device::Executor& executor() { return *executor_; }
   const std::vector<Stop>& gpus() const { return gpus_; }
   const std::vector<Stop>& hosts() const { return hosts_; }
-  /// The host on the GPU's NUMA node, else the first one.
+  /// Returns the host on the GPU's NUMA node, else the first one.
   const Stop& host_of(const Stop& gpu) const;
   std::uint64_t room() const { return room_; }
   /// GPUs of the machine that this process cannot see.

@@ -18,8 +18,8 @@ struct Summary {
   int repetitions = 0;  ///< samples that counted; 0: nothing was measured, and the rest is 0
 };
 
-/// The value below which the part `q` (0 to 1) of ascending samples lies, on the straight line between the two
-/// nearest. 0 without samples.
+/// Returns the value below which the part `q` (0 to 1) of ascending samples lies, on the straight line between the
+/// two nearest. 0 without samples.
 double quantile(std::span<const double> ascending, double q);
 
 /// Samples that are not a duration (NaN, infinite, not above 0) are dropped.

@@ -20,8 +20,9 @@ struct Cores {
 /// "0-3,8" as numbers; what is no number ends it.
 std::vector<int> parse_list(std::string_view text);
 
-/// One of the allowed for each rank, no two the same on a host: near ones first, then those whose core is free. Empty
-/// where there are not enough, or where the launcher has bound a rank to some already. Pure.
+/// Assigns each rank one of its allowed processors, no two ranks of a host the same: near ones first, then those
+/// whose core is free. Empty where there are not enough, or where the launcher has bound a rank to some already.
+/// Pure.
 std::vector<int> assign(const std::vector<Cores>& ranks);
 /// Returns whether a launcher has bound the ranks: no two ranks of a host may run on one processor.
 bool bound(const std::vector<Cores>& ranks);

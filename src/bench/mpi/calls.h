@@ -194,8 +194,8 @@ class Calls {
     if (!layout_.is_first()) send();
   }
 
-  /// A window at a time; the receiver's empty answer ends it. By hand, the next message is copied down while those
-  /// before it travel.
+  /// Sends a window at a time; the receiver's empty answer ends it. By hand, the next message is copied down while
+  /// those before it travel.
   void send_window() {
     for (int i = 0; i < window_; ++i) {
       down(at(i), bytes_);
@@ -260,7 +260,7 @@ class Calls {
     }
     spent.all_us = since(first);
   }
-  /// One call, of what lies `at` so many bytes on both sides.
+  /// Makes one call, of what lies `at` so many bytes on both sides.
   void reach(std::uint64_t at) {
     const auto win = setting_.win;
     const auto type = setting_.type;

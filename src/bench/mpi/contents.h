@@ -10,8 +10,8 @@
 
 namespace sennit::bench::mpi {
 
-/// The first bytes of message `index` that this rank gives; the rest repeats them. Small numbers where they are to be
-/// reduced, exact in every sum, else any bytes.
+/// Returns the first bytes of message `index` that this rank gives; the rest repeats them. Small numbers where they
+/// are to be reduced, exact in every sum, else any bytes.
 std::vector<std::byte> given(const Layout& layout, const device::Reduction& reduction, unsigned index);
 
 /// Returns the bytes in the target's memory before a call that updates it: those that the target would give. For a

@@ -18,7 +18,7 @@ template <class Abi>
 struct Functions : shim::mpi::BenchFunctions<Abi> {
   std::string no_persistent;  ///< the first persistent collective that is missing
 
-  /// The function that an operation needs and this MPI has not; empty where it can be called.
+  /// Returns the function that an operation needs and this MPI has not; empty where it can be called.
   std::string lacks(const Benchmark& benchmark) const {
     if (benchmark.operation == Operation::partitioned && this->psend_init == nullptr) return "MPI_Psend_init";
     return benchmark.style == Style::persistent && !is_of_two(benchmark.operation) ? no_persistent : std::string();

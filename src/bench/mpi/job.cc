@@ -117,7 +117,7 @@ class JobOf final : public Job {
   Functions<Abi>& made_by() { return is_before_mpi() ? with_ : without_; }
   bool is_before_mpi() const { return has_sennit_ || is_observed_; }
 
-  /// Each rank and the one on either side. Collective.
+  /// Makes a communicator in which each rank has the one on either side as neighbours. Collective.
   Status make_ring(const Layout& layout) {
     if (has_ring_) return {};
     const int degree = layout.neighbours();
@@ -130,8 +130,8 @@ class JobOf final : public Job {
     return {};
   }
 
-  /// The window that a batch's calls reach into: the target's buffer. Kept for the other batches of the case, since
-  /// making one takes as long as many calls. Collective.
+  /// Opens the window that a batch's calls reach into: the target's buffer. Kept for the other batches of the case,
+  /// since making one takes as long as many calls. Collective.
   Status open_window(const Batch& batch) {
     const Layout& layout = batch.layout;
     if (windows_of_ != layout.what) close_windows();

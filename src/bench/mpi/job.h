@@ -45,7 +45,7 @@ class Job {
   bool has_sennit() const { return has_sennit_; }
   /// Returns true if an observer does, and no drop-in: calls with sennit are then those that it sees.
   bool is_observed() const { return is_observed_; }
-  /// The MPI's function that an operation needs and that this one, being older, has not; else empty.
+  /// Returns the MPI's function that an operation needs and that this one, being older, has not; else empty.
   virtual std::string lacks(const Benchmark& benchmark) const = 0;
   /// Returns the MPI's own version text, in one line.
   const std::string& version() const { return version_; }

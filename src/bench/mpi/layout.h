@@ -61,12 +61,12 @@ struct Layout {
   bool is_target() const {
     return is_one_sided(what.operation) && peer() != kNobody && (!is_first() || is_bidirectional(what.operation));
   }
-  /// The ranks on either side in a ring, of which two ranks have one.
+  /// Returns the number of ranks on either side in a ring, of which two ranks have one.
   int neighbours() const { return size == 2 ? 1 : 2; }
   int neighbour(int index) const { return (rank + (index == 0 ? size - 1 : 1)) % size; }
   bool on_gpu() const { return mpi::on_gpu(what.buffers, is_first()); }
 
-  /// Messages that this rank gives, and gets, in one call.
+  /// Returns the number of messages that this rank gives in one call; taken(): that it gets.
   unsigned given() const;
   unsigned taken() const;
   /// Returns how many ranks, the first ones, go into what this rank gets, where the operation reduces.
@@ -88,12 +88,12 @@ struct Layout {
   /// goes into it.
   unsigned number_given(unsigned index) const { return number(rank, index); }
   unsigned number_taken(unsigned index, int from) const;
-  /// The rank whose message comes at place `index`, where nothing is reduced.
+  /// Returns the rank whose message comes at place `index`, where nothing is reduced.
   int source(unsigned index) const;
 
  private:
   unsigned number(int from, unsigned index) const;
-  /// Messages that a rank which scatters or gathers has to do with.
+  /// Returns the number of messages that a rank which scatters or gathers has to do with.
   unsigned others() const { return static_cast<unsigned>(is_of_neighbours(what.operation) ? neighbours() : size); }
 };
 

@@ -22,7 +22,7 @@ struct OpenLibrary {
   std::string name() const { return std::filesystem::path(file).filename().string(); }
 };
 
-/// The ABI that a library's file name tells.
+/// Returns the ABI that a library's file name tells.
 std::optional<shim::mpi::Flavour> flavour_of(std::string_view file);
 
 /// Lists the files that the MPI of a launcher may be, best first: in the folder lib beside the launcher's own, and

@@ -12,8 +12,8 @@ class Memories {
  public:
   /// Makes the memories of a rank that needs no GPU.
   static std::unique_ptr<Memories> of_host();
-  /// The GPU number `index` of those that this process sees, counted round; it becomes the current one. With
-  /// SENNIT_EMULATE memory of the host executor stands for it. Errors: unsupported where no GPU answers.
+  /// Makes the memories of GPU number `index` of those that this process sees, counted round; it becomes the current
+  /// one. With SENNIT_EMULATE memory of the host executor stands for it. Errors: unsupported where no GPU answers.
   static Result<std::unique_ptr<Memories>> of_gpu(int index);
 
   /// Null where nothing of a GPU is wanted.

@@ -37,8 +37,8 @@ struct Cases {
   std::vector<Case> list;
   std::vector<std::string> warnings;  ///< what was asked for and is left out, and what to do
 };
-/// Every operation × buffers × window × size × place. `fast`: by default messages become as large as pays between
-/// GPUs. `gpus`: which --buffers there are by default. Errors: invalid_argument.
+/// Returns every operation × buffers × window × size × place. `fast`: by default messages become as large as pays
+/// between GPUs. `gpus`: which --buffers there are by default. Errors: invalid_argument.
 Result<Cases> cases_of(const Options& options, bool fast, bool gpus, int ranks);
 
 }  // namespace sennit::bench::mpi

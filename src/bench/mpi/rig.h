@@ -34,11 +34,11 @@ class Rig {
   /// Buffers for all of these cases. Collective. Errors, the same on every rank: out_of_memory.
   Status make_room(const std::vector<Case>& cases);
 
-  /// One call on fresh contents, every message compared with what should come, and nothing written behind the output.
-  /// Collective. Errors, the same on every rank, naming it: corrupt; those of the call.
+  /// Makes one call on fresh contents, and compares every message with what should come; nothing may be written
+  /// behind the output. Collective. Errors, the same on every rank, naming it: corrupt; those of the call.
   Status verify(const Case& what, const Variant& variant);
 
-  /// All variants in turns, for some `seconds` each. Collective.
+  /// Times all variants in turns, for some `seconds` each. Collective.
   Result<std::vector<Times>> time(const Case& what, const std::vector<Variant>& variants, double seconds);
 
  private:
@@ -50,7 +50,7 @@ class Rig {
   Status prepare(const Batch& batch);
   Status check(const Batch& batch);
   Status write(std::byte* to, std::uint64_t bytes, const std::vector<std::byte>& again_and_again);
-  /// All µs of a call, there and back or with its window, as it is just seen. Warms up.
+  /// Estimates all µs of a call, there and back or with its window, as it is just seen. Warms up.
   Result<double> estimate(const Batch& batch);
 
   Job& job_;

@@ -11,7 +11,7 @@
 
 namespace sennit::bench::put {
 
-/// The file of the running program; the others lie beside it.
+/// Returns the file of the running program; the others lie beside it.
 std::filesystem::path own_program();
 
 /// The prefix stands before every line of rank 0's outcome on stdout, so that what libraries print there does not get

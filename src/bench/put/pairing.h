@@ -13,7 +13,7 @@ class Pairing {
  public:
   /// One process has both ends: there is no rank to wait for.
   Pairing() = default;
-  /// Ranks 0 and 1 of the group. Errors: unsupported when they are not of one node.
+  /// Pairs ranks 0 and 1 of the group. Errors: unsupported when they are not of one node.
   static Result<Pairing> create(const comm::Group& group);
 
   /// Returns after both have called. Errors: peer_lost, aborted, timed_out.

@@ -98,7 +98,7 @@ class Parent {
     return pairs_of(options_, machine_, ids, (*engine)->id_of(path::kHost));
   }
 
-  /// The exit code when that failed.
+  /// Measures the machine, and returns the exit code when that failed.
   std::optional<Exit> measure_machine() {
     comm::Launch job;
     job.command = {(own_program().parent_path() / "sennit-machine").string(), "measure", "--executor",

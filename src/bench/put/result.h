@@ -39,13 +39,13 @@ struct Outcome {
 Json to_json(const Outcome& outcome);
 Result<Outcome> outcome_from(const Json& json);
 
-/// A sentence for every row above 1 MiB whose spread is more than a tenth of its median.
+/// Returns a sentence for every row above 1 MiB whose spread is more than a tenth of its median.
 std::vector<std::string> unsteady(const std::vector<Row>& rows);
 
 /// "2026-11-21T10:00:00Z": now.
 std::string timestamp();
 
-/// The whole document.
+/// Returns the whole document.
 Json document(const machine::Machine& machine, const std::vector<std::string>& devices, const Json& settings,
               const Outcome& outcome);
 

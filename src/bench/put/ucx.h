@@ -31,7 +31,7 @@ inline constexpr int kUcxRounds = 11;
 /// fewer than two windows.
 int ucx_iterations(const Case& what, double expected_us, double seconds);
 
-/// The batch file of ucx_perftest. `memory`: "cuda" or "host".
+/// Returns the batch file of ucx_perftest. `memory`: "cuda" or "host".
 std::string ucx_batch(const std::vector<UcxTest>& tests, std::string_view memory);
 
 /// A line of its CSV: the test's number and the µs of one message, on average over the iterations. No value for other

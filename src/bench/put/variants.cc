@@ -135,7 +135,7 @@ Missing missing_here(Rig& rig, const Job& job, const std::string& name) {
   return {};
 }
 
-/// The first reason that any rank has.
+/// Returns the first reason that any rank has.
 Result<Missing> agree_missing(comm::Group& group, const Missing& mine) {
   auto all = group.exchange().all_gather(std::as_bytes(std::span(mine.data(), mine.size())));
   if (!all) return all.status();

@@ -48,7 +48,8 @@ struct Variants {
 /// leaves out the same.
 Result<Variants> make_variants(Rig& rig, const Job& job);
 
-/// The candidate by way of host memory alone, driven by copy engines, that should be fastest for such a message.
+/// Returns the candidate by way of host memory alone, driven by copy engines, that should be fastest for such a
+/// message.
 std::optional<path::Candidate> best_host_path(const machine::Machine& machine, const Endpoint& from,
                                               const Endpoint& to, std::uint64_t bytes);
 

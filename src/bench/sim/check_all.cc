@@ -52,7 +52,7 @@ class Tally {
   Json findings_ = Json::array();
 };
 
-/// A schedule from a file, by the name of the file.
+/// Checks a schedule from a file, by the name of the file.
 Result<Exit> check_one(const std::string& file) {
   const auto schedule = sim::read_schedule(file);
   if (!schedule) return of_arguments(schedule.status());

@@ -208,14 +208,14 @@ class CudaBlock {
   }
 
  private:
-  /// Memory of the block, never initialised: another for each `Use`.
+  /// Returns memory of the block, never initialised: another for each `Use`.
   template <class T, class Use>
   __device__ static T& shared_by_block() {
     __shared__ alignas(16) unsigned char memory[sizeof(T)];
     return *reinterpret_cast<T*>(memory);
   }
 
-  /// A thread's wait for its word.
+  /// Does a thread's wait for its word.
   __device__ bool reach(Word* word, Word value, Word wait_id, int peer) {
     Word seen = cuda::acquire(word);
     if (reached(seen, value)) return true;

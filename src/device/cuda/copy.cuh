@@ -51,7 +51,7 @@ __device__ __noinline__ inline void copy_anyhow(void* dst, const void* src, std:
   copy_as<unsigned char>(to, from, bytes);
 }
 
-/// The bytes behind the last whole pack.
+/// Copies the bytes behind the last whole pack.
 __device__ inline void copy_rest(void* dst, const void* src, std::uint64_t bytes) {
   const std::uint64_t at = bytes / 16 * 16 + threadIdx.x;
   if (at < bytes) static_cast<unsigned char*>(dst)[at] = __ldcv(static_cast<const unsigned char*>(src) + at);

@@ -204,7 +204,7 @@ class HostBlock : public OwnMemory {
     }
     return true;
   }
-  /// The bytes of a message that packet `i` carries, and where they go; the last packet may carry fewer.
+  /// Returns the bytes of a message that packet `i` carries, and where they go; the last packet may carry fewer.
   static Pack<8> take(const void* from, std::uint64_t i, std::uint64_t bytes) {
     Pack<8> data{};
     const std::uint64_t at = i * kPacketBytes;

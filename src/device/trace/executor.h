@@ -16,7 +16,7 @@ class TraceExecutor final : public Executor {
   /// `recorder` is shared by all ranks of the job, and used by one thread at a time.
   TraceExecutor(std::shared_ptr<Recorder> recorder, int rank);
 
-  /// Addresses without memory behind them, known as region `name` of this rank. Errors: out_of_memory.
+  /// Reserves addresses without memory behind them, known as region `name` of this rank. Errors: out_of_memory.
   Result<Memory> reserve(std::string name, std::uint64_t bytes);
 
   Kind kind() const override { return Kind::trace; }

@@ -20,7 +20,7 @@ class Recorder {
   std::uint32_t add_lane(int rank);
   /// Strands of its blocks; the launch is a step of `lane`.
   const Launch& add_launch(std::uint32_t lane, const Program& program, unsigned blocks, unsigned threads);
-  /// A strand that is not kept, for blocks that have none: see Launch::fold. drop_spare() says how many bytes it
+  /// Adds a strand that is not kept, for blocks that have none: see Launch::fold. drop_spare() says how many bytes it
   /// moved.
   std::uint32_t add_spare();
   std::uint64_t drop_spare();

@@ -219,7 +219,7 @@ class Library final : public Mpi {
     const auto found = handles_of_ops_.find(op);
     return found != handles_of_ops_.end() ? found->second : kNoHandle;
   }
-  /// A copy for a call that is made later: the program may free what it gave. release() ends it.
+  /// Makes a copy for a call that is made later: the program may free what it gave. release() ends it.
   int copy(Info given, Info& copied) const {
     copied = given;
     return to_handle(given) == info_null_ ? 0 : call_.info_dup(given, &copied);

@@ -50,7 +50,7 @@ class LibraryTypes {
     if (code == 0) code = call_.type_get_true_extent(type, &shape.true_lower, &shape.true_extent);
     return code;
   }
-  /// One that is the library's own; in the table's order.
+  /// Adds a type that is the library's own; in the table's order.
   void add(Handle handle, const Meaning& meaning) {
     Known& known = types_[handle];
     known.meaning = meaning;
@@ -60,7 +60,8 @@ class LibraryTypes {
   }
   /// Sets the communicator that packs as long as check_on() has given none.
   void pack_on(Handle comm) { self_ = comm; }
-  /// A communicator on which an error is a code and no more, from now on; the one before. kNoHandle: none.
+  /// Sets the communicator on which an error is a code and no more, from now on; returns the one before. kNoHandle:
+  /// none.
   Handle check_on(Handle comm) { return std::exchange(checks_, comm); }
 
   int shape(Handle handle, Shape& shape) const {
@@ -80,7 +81,7 @@ class LibraryTypes {
                                                                                             : std::nullopt;
   }
 
-  /// The bytes of an element of a predefined type, without a call of the library; negative of another type.
+  /// Returns the bytes of an element of a predefined type, without a call of the library; negative of another type.
   std::int64_t size_of_predefined(Handle handle) const {
     const Known* const known = predefined(handle);
     return known != nullptr ? known->shape.size : -1;
@@ -238,7 +239,8 @@ class LibraryTypes {
   static std::byte* address_of(const stage::Segment& absolute) {
     return reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(absolute.first));
   }
-  /// The first `bytes` bytes of elements whose places are addresses: copy(segment, place of its data). MPI's code.
+  /// Copies the first `bytes` bytes of elements whose places are addresses: copy(segment, place of its data). MPI's
+  /// code.
   template <class Copy>
   int copy_segments(Handle handle, std::int64_t extent, std::int64_t bytes, const Copy& copy) const {
     const auto data = segments(handle);
@@ -252,7 +254,7 @@ class LibraryTypes {
       }
     return 0;
   }
-  /// The first bytes of one element, of which the others stay.
+  /// Unpacks the first bytes of one element, of which the others stay.
   int unpack_some(const std::byte* packed, std::int64_t bytes, std::byte* to, Handle handle) const {
     Shape one;
     if (const int code = shape(handle, one); code != 0) return code;

@@ -66,7 +66,7 @@ class Mpi {
   virtual int err_other() const = 0;
   virtual int err_no_memory() const = 0;
   virtual int err_truncate() const = 0;
-  /// A rank has died.
+  /// Returns the code that says that a rank has died.
   virtual int err_lost() const = 0;
   /// Returns whether the program goes on when a rank has died (ULFM): the MPI then says of each call what the death
   /// means for it.
@@ -86,7 +86,7 @@ class Mpi {
   /// Returns the name that the program, or the MPI, has given to the communicator; empty where neither has.
   virtual std::string name(Handle comm) const = 0;
   virtual int neighbours(Handle comm, Neighbours& neighbours) const = 0;
-  /// Ranks in MPI_COMM_WORLD of those that messages of `comm` go to; negative for others.
+  /// Finds the ranks in MPI_COMM_WORLD of those that messages of `comm` go to; negative for others.
   virtual int world_ranks(Handle comm, std::vector<int>& ranks) const = 0;
   /// Returns the ranks in MPI_COMM_WORLD of all ranks of `comm`, by rank; where it has two groups, those of both,
   /// this one's first. The next two functions return those of a group, and of a file or window.
@@ -145,7 +145,8 @@ class Mpi {
   /// Collective over `comm`, which both ways has messages of such lengths in such places, in bytes, by rank.
   virtual int all_to_all(Handle comm, const void* from, void* to, std::span<const int> lengths,
                          std::span<const int> places) const = 0;
-  /// A message to rank `to` of `comm`, and one from rank `from`, which has as many bytes as that sends.
+  /// Sends a message to rank `to` of `comm`, and receives one from rank `from`, which has as many bytes as that
+  /// sends.
   virtual int swap(Handle comm, const void* sent, int bytes_sent, int to, void* received, int bytes_received,
                    int from) const = 0;
   /// Collective over `comm`, in place.
@@ -156,7 +157,8 @@ class Mpi {
   virtual void begin_to_check() = 0;
   /// Ends that, before MPI ends.
   virtual void end_checking() = 0;
-  /// A message of `bytes` bytes, begun. look_at() completes either as a persistent one; until then the memory stays.
+  /// Begins to send a message of `bytes` bytes; begin_receive() to receive one. look_at() completes either as a
+  /// persistent one; until then the memory stays.
   virtual int begin_send(Handle comm, const void* data, int bytes, int to, int tag, Handle& request) const = 0;
   virtual int begin_receive(Handle comm, void* data, int bytes, int from, int tag, Handle& request) const = 0;
   /// Gives up a receive that no message has met; look_at() completes it all the same.
@@ -174,9 +176,9 @@ class Mpi {
   virtual int free_request(Handle request) const = 0;
   /// Lets MPI make progress.
   virtual void progress() const = 0;
-  /// A request that is done when all buffered messages are sent; an error where the MPI has none (before 4.1).
+  /// Begins a request that is done when all buffered messages are sent; an error where the MPI has none (before 4.1).
   virtual int begin_flush(Handle& request) const = 0;
-  /// A request that the real library holds for something that it does not know, until that has ended.
+  /// Begins a request that the real library holds for something that it does not know, until that has ended.
   virtual int begin_placeholder(Handle& request) const = 0;
   virtual int end_placeholder(Handle request) const = 0;
   /// Packs what MPI put into `buffer`, elements of `type` of `bytes` bytes in all, and back.

@@ -156,8 +156,8 @@ inline bool repeat_segments(std::span<const stage::Segment> one, std::int64_t co
   return true;
 }
 
-/// The data of a type made with such, in its order. of(index): the data and the extent of one of `types`. No value
-/// for combiners that are not handled here.
+/// Returns the data of a type made with such, in its order. of(index): the data and the extent of one of `types`. No
+/// value for combiners that are not handled here.
 template <class Abi, class Of>
 std::optional<std::vector<stage::Segment>> segments_of(int combiner, std::span<const std::int64_t> numbers,
                                                        const Of& of) {

@@ -17,7 +17,7 @@ struct Meaning {
   bool truths = false;  ///< 0 and 1 are its only values
 };
 
-/// The meaning called so in handles.txt.
+/// Returns the meaning that has this name in handles.txt.
 std::optional<Meaning> parse_meaning(std::string_view text);
 unsigned bytes_of(Meaning meaning);
 

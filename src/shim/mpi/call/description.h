@@ -110,7 +110,7 @@ struct Description {
   constexpr bool is_without_memory() const {
     return kind == Kind::maker || kind == Kind::grouped || kind == Kind::filed;
   }
-  /// The argument of a request or a status, which the program's call may get another one of.
+  /// Returns the argument of a request or a status, which the program's call may get another one of.
   constexpr Argument tail() const { return request != kAbsent ? request : status; }
 };
 
@@ -119,7 +119,7 @@ struct Description {
 constexpr const Description& description_of(Entry entry) {
   return kDescriptions[static_cast<std::size_t>(entry)];
 }
-/// The function that a description is of: one of the table.
+/// Returns the function that a description is of: one of the table.
 inline Entry entry_of(const Description& of) {
   return static_cast<Entry>(&of - kDescriptions.data());
 }

@@ -70,11 +70,11 @@ struct Frame {
   /// Leaves the call to the MPI as a message of `length` bytes of the type `byte` instead. `other`: another function
   /// of the same arguments, which is called then; may be null.
   int send(void* other, const void* data, int length, Handle byte, void* tail) const;
-  /// The call as all ABIs and forms have it. `comm`: whose error handler hears of it. `place`: of this rank there,
-  /// for who knows it; else the MPI is asked where it matters.
+  /// Describes the call as all ABIs and forms have it. `comm`: whose error handler hears of it. `place`: of this rank
+  /// there, for who knows it; else the MPI is asked where it matters.
   Call describe(const Mpi& mpi, Handle comm, const CommShape* place = nullptr) const;
-  /// The arrays among the arguments, as far as this rank has given them: calls visit(argument, bytes of an element,
-  /// whether the program has given it, elements) once for each.
+  /// Visits the arrays among the arguments, as far as this rank has given them: calls visit(argument, bytes of an
+  /// element, whether the program has given it, elements) once for each.
   template <class Visit>
   void visit_arrays(const Call& call, const Visit& visit) const;
   Elements elements(const ElementsOf& of, const Call& call) const;

@@ -28,10 +28,11 @@ class Region {
   /// Returns whether the data fills the whole span, in the order of addresses.
   bool dense() const { return dense_; }
 
-  /// The data, one behind the other, from memory at `base` (which only `copy` can read) and to it.
+  /// Copies the data, one behind the other, from memory at `base` (which only `copy` can read); write() copies it
+  /// there.
   Status read(const Copy& copy, const std::byte* base, std::byte* packed) const;
   Status write(const Copy& copy, std::byte* base, const std::byte* packed) const;
-  /// The data of `image`, which lies as the span does.
+  /// Copies the data of `image`, which lies as the span does.
   Status write_image(const Copy& copy, std::byte* base, const std::byte* image) const;
 
  private:

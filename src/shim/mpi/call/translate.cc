@@ -57,7 +57,7 @@ class Translation {
   const Part& receive() const { return call_.parts[1]; }
   bool in_place(const Part& part) const { return mpi_.is_in_place(part.address); }
 
-  /// Bytes of one block of the part.
+  /// Returns the bytes of one block of the part.
   std::optional<std::uint64_t> block(const Part& part, int index = 0) const {
     if (part.elements.types != nullptr) return std::nullopt;
     return bytes_of_run(mpi_, part.elements.type, part.elements.count_of(index));
@@ -110,7 +110,7 @@ class Translation {
     return {};
   }
 
-  /// The result of a reduction that MPI wants at the start of what it reduced.
+  /// Keeps the result of a reduction that MPI wants at the start of what it reduced.
   void keep_result(std::uint64_t scratch_bytes, std::uint64_t from, std::uint64_t bytes) {
     work_.scratch_bytes = scratch_bytes;
     work_.result_from = from;

@@ -52,11 +52,12 @@ class Arrivals {
                                                              : PeerQuery::RtsHold(job_.communicators->peer_query());
   }
 
-  /// A call of all ranks of `comm` has made a file or a window: calls of the same ranks are told apart from now on.
+  /// Names a file or a window that a call of all ranks of `comm` has made: calls of the same ranks are told apart
+  /// from now on.
   void name(Shared kind, Handle made, Handle comm) {
     if (job_.communicators != nullptr) job_.communicators->name(kind, made, comm);
   }
-  /// A file or a window is about to be freed.
+  /// Forgets a file or a window that is about to be freed.
   void forget(Shared kind, Handle handle);
 
   /// Lets all that wait in a communicator's queue begin, before a call that may wait for other ranks.

@@ -43,7 +43,7 @@ class CallQueues {
   void enqueue(Handle comm, CommState& one, const std::shared_ptr<PendingCall>& pending);
   /// Moves on what waits. Returns whether any is left.
   bool progress(Mover mover);
-  /// A call is over: tells of it. `comm`: that of its request now. Returns what the program is told.
+  /// Tells of a call that is over. `comm`: that of its request now. Returns what the program is told.
   int complete(PendingCall& pending, Handle comm);
 
   /// Says how far a communicator's queue is drained.

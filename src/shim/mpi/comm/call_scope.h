@@ -36,8 +36,9 @@ class CallScopes {
   /// `rank`: this one, of MPI_COMM_WORLD.
   CallScopes(const Mpi& mpi, int rank) : mpi_(mpi), rank_(rank) {}
 
-  /// All of a communicator's, of both groups where it has two; of a group's, which are told from those of other calls
-  /// by a tag. Those of other jobs are left out: what they wait for does not come by way of sennit.
+  /// Returns the scope of all ranks of a communicator, of both groups where it has two; or of a group's ranks, which
+  /// a tag tells from those of other calls. Ranks of other jobs are left out: what they wait for does not come by way
+  /// of sennit.
   std::optional<CallScope> of(Handle comm) const;
   std::optional<CallScope> of(Handle group, int tag) const;
   /// Returns the scope of all ranks of a file or a window, which the MPI is asked for once until it is forgotten;
@@ -45,7 +46,7 @@ class CallScopes {
   std::shared_ptr<const CallScope> of(Shared kind, Handle handle);
   /// One was made by all ranks of a communicator: they agree on its `key`, and on the `number` of that call.
   void name(Shared kind, Handle handle, std::uint64_t key, std::uint64_t number);
-  /// The name of its own that it had.
+  /// Forgets it, and returns the name of its own that it had.
   std::optional<std::uint64_t> forget(Shared kind, Handle handle);
 
  private:

@@ -124,11 +124,11 @@ class CollectiveVote {
   static constexpr std::size_t kCalls = 0, kOffered = 1, kDecision = 3, kOldest = 4, kBegun = 5;  // words of a slot
   static constexpr std::size_t kPlaces[] = {kOffered, kOffered + 1, kBegun, kBegun + 1, kBegun + 2};
 
-  /// A call in one word: its number, modulo 2^40, over its signature.
+  /// Packs a call into one word: its number, modulo 2^40, over its signature.
   static std::uint64_t said(std::uint64_t number, std::uint32_t signature) {
     return number << kSignatureBits | signature;
   }
-  /// The signature of call `number` where a rank has offered it.
+  /// Returns the signature of call `number` where a rank has offered it.
   static std::optional<std::uint32_t> offered(const comm::Slot& seat, std::uint64_t number) {
     for (const std::size_t place : kPlaces) {
       const std::uint64_t word = seat.words[place].load(std::memory_order_relaxed);

@@ -139,7 +139,7 @@ class CommRegistry {
   /// is not known.
   bool came_elsewhere(const CommState& one, std::span<const int> awaited);
 
-  /// A file or a window was made by all ranks of `comm`, in this rank's latest call there.
+  /// Names a file or a window that all ranks of `comm` have made, in this rank's latest call there.
   void name(Shared kind, Handle made, Handle comm);
   /// Collective over `comm`, whose rank `leader` and the rank `remote` of `between` do the same, in a communicator of
   /// others: all ranks of both have come. Errors: one of them was lost.

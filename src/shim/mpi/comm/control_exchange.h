@@ -29,7 +29,7 @@ class ControlExchanges {
   /// exchange. It waits as long as MPI would, but not for ranks that died. This object outlives it.
   std::unique_ptr<comm::Exchange> open(std::uint64_t key, std::vector<int> ranks, int own);
 
-  /// A word has come. From any thread. False: it is not one of these.
+  /// Handles a control message that has come. From any thread. False: it is not one of these.
   bool on_message(int from, const comm::Bytes& word);
   /// Ends all of them: no rank comes any more.
   void end();

@@ -50,7 +50,7 @@ class NodeVote {
   /// answers.
   std::optional<bool> outcome(std::uint64_t key, std::uint64_t number, Clock::time_point now = Clock::now());
 
-  /// A word has come. From any thread.
+  /// Handles a control message that has come. From any thread.
   void on_message(int from, const comm::Bytes& word);
 
  private:

@@ -89,7 +89,7 @@ class PeerQuery {
   /// This process comes to no further call of that name. Others may still ask for a while whether it has come.
   void end(std::uint64_t name);
 
-  /// A word has come. From any thread. False: it is not one of these.
+  /// Handles a control message that has come. From any thread. False: it is not one of these.
   bool on_message(int from, const comm::Bytes& word);
 
  private:

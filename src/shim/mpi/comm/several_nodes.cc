@@ -33,13 +33,13 @@ bool is_of_one_rank(const Work& work) {
   return work.family == Family::Gatherv || work.family == Family::Scatterv;
 }
 
-/// Bytes of this rank's message in such a call; 0 in place.
+/// Returns the bytes of this rank's message in such a call; 0 in place.
 std::uint64_t own_of(const Work& work) {
   const auto& all = work.family == Family::Gatherv ? work.sent : work.received;
   return all[static_cast<std::size_t>(work.request.root)];
 }
 
-/// Bytes of the shortest message that this rank knows, if any; empty ones do not count.
+/// Returns the bytes of the shortest message that this rank knows, if any; empty ones do not count.
 std::uint64_t shortest_of(const Work& work) {
   std::uint64_t shortest = ~std::uint64_t{0};
   for (const auto* const all : {&work.sent, &work.received})

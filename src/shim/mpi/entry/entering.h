@@ -30,7 +30,7 @@ template <class Abi, class Int>
 int send_and_receive_in_place(void* buf, Int count, typename Abi::Datatype datatype, int dest, int sendtag,
                               int source, int recvtag, typename Abi::Comm comm, typename Abi::Status* status);
 
-/// The program's own definition of a function.
+/// Returns the program's own definition of a function.
 template <class Abi>
 void* own_function(Entry entry) {
   return Process<Abi>::instance().real[static_cast<std::size_t>(entry)];
@@ -50,8 +50,8 @@ int exchange_by_two_requests(const Frame& frame) {
   return all(reinterpret_cast<void*>(&send_and_receive_in_place<Abi, Int>), frame.bits.data());
 }
 
-/// A send or a receive that blocks, by the function that ends in a request, so that requests that the drop-in looks
-/// after move while it waits.
+/// Makes a send or a receive that blocks, by the function that ends in a request, so that requests that the drop-in
+/// looks after move while it waits.
 template <class Abi, class Int>
 int message_by_request(const Frame& frame) {
   auto request = no_request<Abi>();
@@ -221,7 +221,7 @@ bool is_left(const Frame& frame) {
   return of.kind == Kind::collective ? here.queue.vote_no_at_once(comm) : !here.queue.waits(comm);
 }
 
-/// One call of any function.
+/// Makes one call of any function.
 template <class Abi>
 int enter_unguarded(const Frame& frame) {
   DropIn& here = drop_in<Abi>();
@@ -287,7 +287,7 @@ bool is_plain_host(const void* address, typename Abi::Datatype type) {
   return !process.memories->cuda_initialized() || process.library->is_predefined(to_handle(type));
 }
 
-/// The program's own function, called with the program's arguments.
+/// Calls the program's own function with the program's arguments.
 template <class Abi, Entry entry, class... A>
 int call_own(A... a) {
   return reinterpret_cast<int (*)(A...)>(own_function<Abi>(entry))(a...);
@@ -317,7 +317,7 @@ int enter_send(const void* data, Int count, typename Abi::Datatype type, int des
   return enter_noted_send<Abi, entry>(is_left, data, count, type, dest, tag, comm, request...);
 }
 
-/// A receive. `tail`: its request or status.
+/// Enters a receive. `tail`: its request or status.
 template <class Abi, Entry entry, class Int, class Tail>
 int enter_receive(void* data, Int count, typename Abi::Datatype type, int source, int tag, typename Abi::Comm comm,
                   Tail tail) {

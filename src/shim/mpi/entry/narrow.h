@@ -17,7 +17,7 @@ class Narrow {
     fits_ = fits_ && value == static_cast<int>(value);
     return static_cast<int>(value);
   }
-  /// An array; `known`: whether the program has given one.
+  /// Narrows an array; `known`: whether the program has given one.
   const int* operator()(const std::int64_t* values, bool known, int count) {
     if (!known || values == nullptr) return nullptr;
     arrays_.emplace_back();

@@ -5,7 +5,7 @@
 
 namespace sennit::shim::mpi::wrappers {
 
-/// The request, where its memory is a GPU's and goes in parts; else null.
+/// Returns the request, where its memory is a GPU's and goes in parts; else null.
 template <class Abi>
 RequestTable::Shared in_parts(typename Abi::Request request) {
   RequestTable& table = drop_in<Abi>().requests;

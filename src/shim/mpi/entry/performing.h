@@ -25,7 +25,7 @@ bool is_none(typename Abi::Request request) {
   return to_handle(request) == Process<Abi>::instance().library->request_null();
 }
 
-/// Bytes that a status tells of. -1: it does not say.
+/// Returns the bytes that a status tells of. -1: it does not say.
 template <class Abi>
 std::int64_t told(const typename Abi::Status& status) {
   const auto& library = *Process<Abi>::instance().library;
@@ -224,7 +224,7 @@ int perform(const Call& call, const RealCall& real, typename Abi::Status* status
   });
 }
 
-/// Messages in parts: persistent requests, whose memory is looked at part by part (partitioned.h).
+/// Begins messages in parts: persistent requests, whose memory is looked at part by part (partitioned.h).
 template <class Abi>
 int begin_partitioned(const Call& call, const RealCall& real, int partitions, typename Abi::Request* request) {
   if (const int code = perform<Abi>(call, real, request, "in parts"); code != 0 || is_none<Abi>(*request))
@@ -322,7 +322,7 @@ typename Abi::Datatype byte() {
   return Process<Abi>::instance().library->byte();
 }
 
-/// The communicator of a message that a probe has found: whose error handler hears of its receive.
+/// Returns the communicator of a message that a probe has found: whose error handler hears of its receive.
 template <class Abi>
 Handle comm_of(const typename Abi::Message* message) {
   return message != nullptr ? drop_in<Abi>().probes.comm_of(to_handle(*message)) : kNoHandle;

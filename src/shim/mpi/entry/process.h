@@ -88,7 +88,7 @@ struct Teller {
   }
 };
 
-/// A wrapper as an entry point (guarded.h). `Same`: the wrapper's type in the standard's ABI.
+/// Returns a wrapper as an entry point (guarded.h). `Same`: the wrapper's type in the standard's ABI.
 template <class Abi, auto wrapper, class Same>
 void* guarded() {
   return reinterpret_cast<void*>(&Guarded<wrapper, OutOfMemory<Teller<Abi>, told(Same{})>>::call);

@@ -100,7 +100,7 @@ class RequestSet {
   }
   /// Returns whether nothing but the real function is needed.
   bool plain() const { return !any_ && !drop_in<Abi>().requests.busy(); }
-  /// The program's statuses, or some to look at where it ignores them.
+  /// Returns the program's statuses, or some to look at where it ignores them.
   Status* statuses() const { return statuses_; }
 
   bool ready(int index) const {
@@ -127,8 +127,8 @@ class RequestSet {
     return brought.ok() ? 0 : drop_in<Abi>().reporting.fail("completing requests", brought_first_->comm(), brought);
   }
 
-  /// The requests without those that are not ready, or not the real function's: what it may complete. take_back()
-  /// brings what it made of them to the program.
+  /// Returns the requests without those that are not ready, or not the real function's: what it may complete.
+  /// take_back() brings what it made of them to the program.
   std::vector<Request> visible(const Request* requests) {
     return some(requests, [&](int i) { return !ready(i) || not_for_real(i); });
   }
@@ -254,7 +254,7 @@ class RequestSet {
     return left;
   }
 
-  /// The start of a persistent send that is over. MPI's code.
+  /// Completes the start of a persistent send that is over. MPI's code.
   int complete_sent(OpenRequest& open, Status& status) {
     auto rts = from_handle<Request>(open.rts_request);
     const int code = Wait<Abi>(&rts, &status);
@@ -302,7 +302,7 @@ class RequestSet {
     const RequestTable::Shared open = open_[static_cast<std::size_t>(index)];
     if (open != nullptr && open->active) drop_in<Abi>().requests.end(*open);
   }
-  /// One of several, as its status says: done, failed, or neither.
+  /// Ends one of several requests as its status says: done, failed, or neither.
   void end_as_told(int index, Status& status) {
     if (status.error == 0)
       status.error = complete(index, status);

@@ -95,7 +95,7 @@ class Asked {
   /// Returns whether the drop-in has to do with any of the requests.
   bool any() const { return !own_.empty(); }
   const Request* others() const { return others_.data(); }
-  /// The program's status at a place, or what it gave to ignore it.
+  /// Returns the program's status at a place, or what it gave to ignore it.
   Status* status(int at) const { return no_statuses_ ? statuses_ : &statuses_[at]; }
   /// Asks for the drop-in's own, in their order, until take(index, done) says that it is enough, of a status at the
   /// place that at(index) says. MPI's code.

@@ -123,7 +123,8 @@ int wait_for_each(std::string_view function, RequestSet<Abi>& set, typename Abi:
   });
 }
 
-/// One by one, since MPICH 5.0's MPI_Testall fails with persistent collectives among others; codes are MPI_Waitall's.
+/// Waits for one after the other, since MPICH 5.0's MPI_Testall fails with persistent collectives among others; codes
+/// are MPI_Waitall's.
 template <class Abi>
 int Waitall(int count, typename Abi::Request* requests, typename Abi::Status* statuses) {
   const auto real = Real<Abi>::of(&Waitall<Abi>, Entry::Waitall);
@@ -135,7 +136,7 @@ int Waitall(int count, typename Abi::Request* requests, typename Abi::Status* st
   return code != 0 ? code : tell_errors<Abi>(codes, set.statuses());
 }
 
-/// The two of an exchange, whose error is one of the two: MPI_Waitall would say that it is in a status.
+/// Waits for the two of an exchange, whose error is one of the two: MPI_Waitall would say that it is in a status.
 template <class Abi>
 int wait_for_two(typename Abi::Request* requests, typename Abi::Status* statuses, std::span<int> codes) {
   RequestSet<Abi> set(2, requests, statuses);

@@ -18,8 +18,8 @@ auto unmatched(int (*)(A...)) {
   };
 }
 
-/// A function with large counts in terms of the one without, for libraries that lack it (MPI 3). `small`: how that is
-/// called.
+/// Calls a function with large counts in terms of the one without, for libraries that lack it (MPI 3). `small`: how
+/// that is called.
 template <class Abi>
 int narrowed(const Frame& frame, Frame::Caller small) {
   const Description& of = *frame.of;

@@ -31,7 +31,7 @@ std::optional<int> refused(const char* function, typename Abi::Comm comm) {
   return refuse<Abi>(function);
 }
 
-/// The hand-written ones, by entry: by_hand.inc.
+/// Fills in the hand-written ones, by entry: by_hand.inc.
 template <class Abi>
 void fill_counted(void** table);
 

@@ -72,7 +72,7 @@ int idup_without_info(typename Abi::Comm comm, typename Abi::Info, typename Abi:
   return Current<Abi>::of(&Comm_idup<Abi>, Entry::Comm_idup)(comm, made, request);
 }
 
-/// A status of a message that was found, and not received: it is to tell of the message, not of what announces it.
+/// Makes the status of a message that was found, and not received, tell of the message, not of what announces it.
 /// False: they are not known yet. `taken`: the message is the caller's alone.
 template <class Abi>
 bool tell_probed(typename Abi::Comm comm, typename Abi::Status& status, bool taken) {
@@ -103,7 +103,7 @@ int Probe(int source, int tag, typename Abi::Comm comm, typename Abi::Status* st
   }
 }
 
-/// A probe has taken this message.
+/// Notes that a probe has taken this message.
 template <class Abi>
 int taken(typename Abi::Comm comm, typename Abi::Message message, typename Abi::Status& status) {
   drop_in<Abi>().probes.match(to_handle(message), to_handle(comm));

@@ -90,8 +90,8 @@ int Win_get_attr(Win<Abi> win, int win_keyval, void* attribute_val, int* flag) {
   return code;
 }
 
-/// A function that ends calls, to `rank` (which may be MPI_PROC_NULL) or kEveryRank: what this process copies is over
-/// before it, and what it brought to host memory goes to GPUs after it.
+/// Makes a call that ends calls, to `rank` (which may be MPI_PROC_NULL) or kEveryRank: what this process copies is
+/// over before it, and what it brought to host memory goes to GPUs after it.
 template <class Abi, class Call>
 int ends_calls(Win<Abi> win, int rank, const Call& real) {
   Windows* const windows = drop_in<Abi>().rma.windows();

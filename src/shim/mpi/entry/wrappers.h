@@ -15,7 +15,7 @@ void give_up(typename Abi::Request& receive) {
   if (Process<Abi>::instance().library->call().cancel(&receive) == 0) (void)Wait<Abi>(&receive, ignored<Abi>());
 }
 
-/// A message each way at the same time, by two requests: neither waits for the other.
+/// Sends a message each way at the same time, by two requests: neither waits for the other.
 template <class Abi, class Int>
 int send_and_receive(const void* sendbuf, Int sendcount, typename Abi::Datatype sendtype, int dest, int sendtag,
                      void* recvbuf, Int recvcount, typename Abi::Datatype recvtype, int source, int recvtag,

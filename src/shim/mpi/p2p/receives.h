@@ -49,8 +49,8 @@ class Receives {
   void look(Receive& receive, std::int64_t bytes, Program program = Program::waits);
   /// Returns whether the message is where it belongs, or cannot come. `comm`: that of its receive.
   bool arrived(Receive& receive, Handle comm);
-  /// A receive is over: tells of it. `staged`: may be null. `bytes`: what the status says, and is to say.
-  /// `copies`: see StagedBuffers::copy_out.
+  /// Tells of a receive that is over. `staged`: may be null. `bytes`: what the status says, and is to say. `copies`:
+  /// see StagedBuffers::copy_out.
   int complete(Receive& receive, Handle comm, StagedBuffers* staged, std::int64_t& bytes,
                stage::SmallCopyBatch* copies = nullptr);
 

@@ -93,7 +93,7 @@ class RequestTable {
   using Shared = std::shared_ptr<OpenRequest>;
   using Claimed = std::unordered_map<Handle, Shared>::node_type;
 
-  /// One load: true in programs whose requests are all the host's.
+  /// Takes one load: true in programs whose requests are all the host's.
   bool none() const { return count_.load(std::memory_order_relaxed) == 0; }
   /// Returns whether any request moves.
   bool busy() const { return moving_.load(std::memory_order_relaxed) > 0; }

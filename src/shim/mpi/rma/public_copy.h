@@ -17,10 +17,10 @@ struct Changed {
   std::size_t first, last;
 };
 
-/// Two memories that both were `before`: what either side changed is in both afterwards, and in `before`; of a byte
-/// that both changed, what `theirs` says. Of equal length. Others may write to `theirs` meanwhile, where `mine` was
-/// not changed: that is found the next time. Returns what came to `mine`, in the order of addresses; unchanged bytes
-/// between may be in it.
+/// Merges two memories that both were `before`: what either side changed is in both afterwards, and in `before`; of a
+/// byte that both changed, what `theirs` says. Of equal length. Others may write to `theirs` meanwhile, where `mine`
+/// was not changed: that is found the next time. Returns what came to `mine`, in the order of addresses; unchanged
+/// bytes between may be in it.
 std::vector<Changed> merge(std::span<std::byte> mine, std::span<std::byte> theirs, std::span<std::byte> before);
 
 class PublicCopy {
@@ -33,7 +33,7 @@ class PublicCopy {
   PublicCopy(const PublicCopy&) = delete;
   PublicCopy& operator=(const PublicCopy&) = delete;
 
-  /// The host memory.
+  /// Returns the host memory.
   void* data() const { return public_.data(); }
   /// Both are equal again when it returns, as merge() says; the whole of it is looked at. Errors: those of a copy.
   Status settle();

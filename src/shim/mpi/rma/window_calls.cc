@@ -32,13 +32,13 @@ bool is_valid(const Call& call, const Remote& remote) {
          });
 }
 
-/// The program's own buffers, which stand for themselves.
+/// Returns the program's own buffers, which stand for themselves.
 StandIns own_memory(const Call& call) {
   StandIns memory;
   for (std::size_t i = 0; i < call.all().size(); ++i) memory.at[i] = const_cast<void*>(call.parts[i].address);
   return memory;
 }
-/// Host memory for a call that the MPI refuses before it touches any.
+/// Returns host memory for a call that the MPI refuses before it touches any.
 StandIns untouched_memory() {
   alignas(std::max_align_t) static std::array<std::byte, 64> untouched{};
   StandIns memory;

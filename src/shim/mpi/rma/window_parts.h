@@ -22,7 +22,7 @@ inline const std::byte* data_of(const Mpi& mpi, const Part& part) {
   return address_of(part) + (span ? span->first : 0);
 }
 
-/// A Copy within this process's own memory, where no GPU holds it.
+/// Is a Copy within this process's own memory, where no GPU holds it.
 inline Status plain(void* to, const void* from, std::uint64_t bytes) {
   std::memcpy(to, from, bytes);
   return {};

@@ -83,7 +83,7 @@ class Windows {
 
   explicit Windows(WindowTools tools) : tools_(std::move(tools)) {}
 
-  /// No window has anything to do with GPUs.
+  /// Returns whether no window has anything to do with GPUs.
   bool none() const { return count_.load(std::memory_order_acquire) == 0; }
 
   /// The real function, over other memory. MPI's code.
@@ -98,7 +98,7 @@ class Windows {
   Shared begin_free(Handle window);
   void end_free(const Shared& window);
   void stay(Handle window, Shared known);  ///< the real function failed
-  /// The memory that the program gave, of a window that has other memory for MPI; null: of no such window.
+  /// Returns the memory that the program gave, of a window that has other memory for MPI; null: of no such window.
   const WindowMemory* memory_of(Handle window) const;
   /// Returns whether other ranks reach the memory through mirrors.
   bool is_mirrored(Handle window) const;
@@ -111,7 +111,7 @@ class Windows {
     Status why{};               ///< what is wrong, where that is sennit's to say
     std::string_view detail{};  ///< of how, for people, behind it
   };
-  /// One call. `request`: a pointer to the program's, for a call that ends in one.
+  /// Makes one call. `request`: a pointer to the program's, for a call that ends in one.
   Outcome perform(Call& call, const Remote& remote, const RealCall& real, void* request);
 
   /// Copies of the window are over when it returns; MPI's code.
@@ -192,7 +192,7 @@ class Windows {
   /// Waits until the lock that the program asked for is held. Returns MPI's code.
   int await_lock(const Remote& remote, Window& window, Target& target);
   Outcome direct(const Call& call, const Remote& remote, bool wait, Window& window, Target& target);
-  /// A detail of how it was done.
+  /// Makes the call; returns a detail of how it was done.
   Result<std::string_view> put_or_get(const Call& call, bool put, Window& window, const Region& there, std::byte* at,
                                       int device, bool wait);
   /// An accumulating call of memory that is reached: from `at` on, by lanes of `device`.

@@ -45,7 +45,7 @@ class StagedBuffers {
     return {};
   }
 
-  /// The call's buffers in their order, with staged buffers for those on GPUs.
+  /// Returns the call's buffers in their order, with staged buffers for those on GPUs.
   const StandIns& memory() const { return memory_; }
   /// A buffer that has no staged buffer lies in the other one, and so in that one's staged buffer.
   void put_inside(const Overlap& overlap) {
@@ -56,7 +56,7 @@ class StagedBuffers {
   bool scattered(std::size_t index) const { return scattered_[index]; }
   /// Returns the device that holds buffer `index`, and how CUDA treats its memory.
   const stage::MemInfo& held(std::size_t index) const { return held_[index]; }
-  /// Bytes of all staged buffers.
+  /// Returns the bytes of all staged buffers.
   std::uint64_t bytes() const;
 
   /// Describes, for people and behind other words, what staging does about gaps between the call's elements; empty:
