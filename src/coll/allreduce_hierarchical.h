@@ -2,7 +2,7 @@
 // one. Only leaders, the lowest rank of each socket, send across.
 //
 // 1. Each block takes its part of the message, in chunks of at most a slot; a member's steps of two chunks overlap:
-// 2. members send their chunk to the leader of their socket, who reduces them in the order of ranks;
+// 2. members send their chunk to the leader of their socket, which reduces them in the order of ranks;
 // 3. leaders exchange the sums of their sockets and reduce them in the order of sockets, so that all get equal
 //    bits;
 // 4. leaders send the result to their members.

@@ -9,8 +9,8 @@
 // 4. It meets them again: all results have come.
 // 5. It copies them into its output.
 //
-// Slots need no second set. Who begins the next call has passed 4, so that every peer has done 3 and reads no more of
-// what was scattered; who comes to 3 of the next call has passed its 2, to which peers come after 5.
+// Slots need no second set. A rank that begins the next call has passed 4, so that every peer has done 3 and reads no
+// more of what was scattered; one that comes to 3 of the next call has passed its 2, to which peers come after 5.
 #pragma once
 
 #include "coll/meeting.h"

@@ -272,7 +272,7 @@ Result<Exchange> Collectives::messages_of(const Request& request) const {
   for (std::size_t to = 0; to < ranks; ++to)
     for (std::size_t from = 0; from < ranks; ++from) {
       const Exchange::Message &sent = exchange.with[to], &received = exchange.with[from];
-      const bool stays = from == own && received.from == received.to;  // nobody writes there
+      const bool stays = from == own && received.from == received.to;  // no rank writes there
       if (sent.sent == 0 || received.received == 0 || stays) continue;
       if (overlap(sent.from, sent.sent, received.to, received.received))
         return Status(Code::invalid_argument,

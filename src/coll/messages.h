@@ -1,5 +1,5 @@
-// Messages between pairs of ranks, any number of them at the same time. Who sends what to whom, its two ranks alone
-// know: no rank has to come for others, and each may put its messages into launches as it likes.
+// Messages between pairs of ranks, any number of them at the same time. Only the two ranks of a message know of it:
+// no rank has to come for others, and each may put its messages into launches as it likes.
 //
 // 1. Each block takes its part of every message; sender and receiver cut it alike.
 // 2. It copies what a rank sends to itself.

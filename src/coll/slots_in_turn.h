@@ -3,8 +3,8 @@
 // 1. Each block stores its part of every message into a slot of the peer.
 // 2. It meets the block of every rank: all has come.
 //
-// Of a peer's two slots they take one and the other in turn, as meetings are counted. Who writes into one again has
-// passed the meeting in between, to which peers come after they have read it.
+// Of a peer's two slots they take one and the other in turn, as meetings are counted. A rank that writes into one
+// again has passed the meeting in between, to which peers come after they have read it.
 #pragma once
 
 #include "coll/meeting.h"

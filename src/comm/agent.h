@@ -75,9 +75,9 @@ class Agent {
   /// Called once, from the agent's thread, with the first failure; soon, if there was one already.
   void on_failure(std::function<void(const Status&)> call);
 
-  /// Sends `what` to `peer` of any node, by way of leaders where there is no link. Words of one rank to another come
-  /// in order. One may be lost: where its reader has no on_word() yet, or somebody on its way leaves. A message of
-  /// more than kLargestWord bytes is not sent, and the group fails: its reader would take this rank for dead.
+  /// Sends `what` to `peer` of any node, by way of leaders where there is no link. Messages of one rank to another
+  /// come in order. One may be lost: where its reader has no on_word() yet, or somebody on its way leaves. A message
+  /// of more than kLargestWord bytes is not sent, and the group fails: its reader would take this rank for dead.
   void tell(int peer, Bytes what);
   /// Sets what is called with control messages for this rank, from now on. The agent's thread calls it, and must not
   /// be kept waiting.
@@ -139,7 +139,7 @@ class Agent {
 
   mutable std::mutex mutex_;  // guards what follows; never held while a link's is being taken
   std::condition_variable changed_;
-  Status failure_, other_failure_;  // the first, and the first that is nobody's death
+  Status failure_, other_failure_;  // the first, and the first that is no rank's death
   std::map<int, Status> deaths_;    // by rank
   std::set<int> left_;
   std::map<std::uint64_t, UniqueFd> offers_;

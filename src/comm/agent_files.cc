@@ -119,7 +119,7 @@ void Agent::deliver(const Frame& frame, UniqueFd file) {
   const bool found = reader.number() != 0;
   const std::lock_guard lock(mutex_);
   const auto request = requests_.find(number);
-  if (request == requests_.end()) return;  // nobody waits any more
+  if (request == requests_.end()) return;  // no thread waits any more
   request->second.answered = true;
   request->second.found = found;
   request->second.file = std::move(file);

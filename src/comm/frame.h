@@ -43,7 +43,8 @@ inline constexpr std::size_t kHeaderBytes = 16;
 inline constexpr std::uint64_t kLargestItem = 64ull << 20;
 /// Largest body of every other frame.
 inline constexpr std::uint64_t kSmallFrame = 16ull << 10;
-/// Largest word between ranks (agent.h): the rest of such a frame says whose it is, for whom, and how long.
+/// Largest control message between ranks (agent.h): the rest of such a frame says whose it is, for whom, and how
+/// long.
 inline constexpr std::uint64_t kLargestWord = kSmallFrame - 24;
 
 /// Returns the header that announces `frame`.

@@ -91,7 +91,8 @@ class Group {
   void nudge(int peer) { agent_->nudge(peer); }
   void on_nudge(std::function<void()> call) { agent_->on_nudge(std::move(call)); }
 
-  /// Words between ranks of any nodes, some tens of µs for each connection on their way: see Agent::tell, on_word.
+  /// Sends a control message between ranks of any nodes, which takes some tens of µs for each connection on its way:
+  /// see Agent::tell, on_word.
   void tell(int peer, Bytes what) { agent_->tell(peer, std::move(what)); }
   void on_word(std::function<void(int from, const Bytes& what)> call) { agent_->on_word(std::move(call)); }
 

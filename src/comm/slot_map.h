@@ -9,8 +9,8 @@
 
 namespace sennit::comm {
 
-/// One cache line, so that ranks that poll different slots do not slow each other down. All zero at first. Who writes
-/// and who reads is up to the protocol that uses it; words are lock-free and work between processes.
+/// One cache line, so that ranks that poll different slots do not slow each other down. All zero at first. The
+/// protocol that uses it says who writes and who reads; words are lock-free and work between processes.
 struct alignas(64) Slot {
   std::array<std::atomic<std::uint64_t>, 8> words;
 };

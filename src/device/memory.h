@@ -59,7 +59,7 @@ struct Location {
   Place place = Place::pageable;
   int device = -1;             ///< index in this process; -1 for host memory
   std::byte* base = nullptr;   ///< start of the allocation; nullptr for pageable memory
-  std::size_t bytes = 0;       ///< of the allocation; 0 where nobody knows (pageable)
+  std::size_t bytes = 0;       ///< of the allocation; 0 where it is not known (pageable)
   std::uint64_t identity = 0;  ///< of the allocation: never reused in a process, unlike addresses
   int allocations = 1;         ///< that lie side by side in base and bytes
 };

@@ -185,7 +185,7 @@ void tell(const Json& line) {
   const std::string text = line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   for (std::size_t sent = 0; sent < text.size();) {
     const ssize_t count = write(file, text.data() + sent, text.size() - sent);
-    if (count < 0 && errno != EINTR) return;  // nobody listens any more
+    if (count < 0 && errno != EINTR) return;  // the asking process listens no more
     if (count > 0) sent += std::size_t(count);
   }
 }

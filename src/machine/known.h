@@ -10,7 +10,7 @@ namespace sennit::machine {
 
 struct Known {
   Machine machine;
-  bool discovered = false;  ///< nobody measured or named it: its figures are specifications and assumptions
+  bool discovered = false;  ///< it was neither measured nor named: its figures are specifications and assumptions
 };
 
 /// Finds the machine called `named` (a shipped one's name, or a file), or by SENNIT_MACHINE where that is empty; else

@@ -3,7 +3,7 @@
 //
 // 1. The sender sends an RTS in the message's place, with the same envelope: where the bytes are, and a slot of
 //    shared memory. So the program's library matches messages, in its own order, with every wildcard.
-// 2. Whoever receives it, into GPU or host memory, knows it by a number that the job drew at its start, and selects a
+// 2. The receiver, into GPU or host memory, knows it by a number that the job drew at its start, and selects a
 //    protocol (select.h).
 // 3. rndv_put: into GPU memory the receiver posts an RTR (rtr.h), which asks the sender to copy there. A sender that
 //    waits finds it at once, and its GPU signals completion in the slot, behind the bytes (copy_scheduler.h).
@@ -20,9 +20,9 @@
 //
 // Every receive that could be matched by an RTS must be looked at when it completes, also those into host memory. An
 // RTS is no longer than any message that it may stand for, so a receive that is too short for it is too short for the
-// message, and the library itself says so. Its length tells a group of slots: who probes for a message sees a length
-// alone, and looks up there how long the message is (rts_slots.h, rts_tracker.h). A message of the program's own may
-// be as long: see announced() and look_alikes.h.
+// message, and the library itself says so. Its length tells a group of slots: a rank that probes for a message sees
+// only a length, and looks up there how long the message is (rts_slots.h, rts_tracker.h). A message of the program's
+// own may be as long: see announced() and look_alikes.h.
 #pragma once
 
 #include <array>

@@ -17,7 +17,7 @@ namespace sennit::msg {
 
 namespace {
 
-/// A default: who waits for many messages looks at each, at tens of ns.
+/// A default: a rank that waits for many messages looks at each, at tens of ns.
 constexpr unsigned kLooksAtClock = 16;
 
 /// Maps all of a file; null data where that fails.

@@ -37,7 +37,7 @@ struct Rts {
   /// Returns the step whose RTSs are so long, if there is one.
   static constexpr std::optional<int> step_of(std::uint64_t bytes);
   static constexpr int kSteps = kSlots;
-  /// A slot's RTSs have the steps of its group, those with its remainder: who finds one of some length looks
+  /// A slot's RTSs have the steps of its group, those with its remainder: a rank that finds one of some length looks
   /// at the slots of a group, and each slot of a group finds a step of its own, if the message is long enough.
   static constexpr int kGroups = 2;
   static constexpr int group_of(int step) { return step % kGroups; }

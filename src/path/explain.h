@@ -17,7 +17,7 @@ Json explain(const machine::Machine& machine, const std::string& from, const std
 /// Says what decides how messages travel, beside the machine.
 struct Ground {
   bool kept = true;   ///< the splits that `sennit tune` kept for the machine go before computed ones
-  bool named = true;  ///< false: nobody asked for this machine; it is this one, as discovered or measured
+  bool named = true;  ///< false: the user named no machine; it is this one, as discovered or measured
 };
 
 /// explain() of what a communicator on such ground would do, and "decided_by": "request" (options.forced), "table"

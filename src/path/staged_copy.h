@@ -213,7 +213,7 @@ struct StagedReceive {
     block.store(count + b, all);
     if (waited != staged_copy::Waited::taken_back || role.helps) return;
     block.copy(destination + part.begin, role.beyond + part.begin, part.end - part.begin);
-    block.signal(consumed, all);  // the slots of chunks that nobody takes are free
+    block.signal(consumed, all);  // the slots of chunks that are not taken are free
   }
 };
 

@@ -44,7 +44,8 @@ class CallScopes {
   /// Returns the scope of all ranks of a file or a window, which the MPI is asked for once until it is forgotten;
   /// null: the MPI does not say.
   std::shared_ptr<const CallScope> of(Shared kind, Handle handle);
-  /// One was made by all ranks of a communicator: they agree on its `key`, and on the `number` of that call.
+  /// Names a file or window that all ranks of a communicator have made: they agree on its `key`, and on the `number`
+  /// of that call.
   void name(Shared kind, Handle handle, std::uint64_t key, std::uint64_t number);
   /// Forgets it, and returns the name of its own that it had.
   std::optional<std::uint64_t> forget(Shared kind, Handle handle);

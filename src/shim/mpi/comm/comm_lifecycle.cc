@@ -71,7 +71,7 @@ void CommRegistry::close(Handle comm, CommState& one, const Meanwhile& meanwhile
   for (const auto& persistent_calls : one.persistent_calls) close(comm, *persistent_calls, meanwhile);
   if (one.communicator == nullptr) return;
   (void)one.communicator->close();
-  (void)all_come(comm, meanwhile);  // nobody takes the end of a rank for its death
+  (void)all_come(comm, meanwhile);  // no rank takes the end of another for its death
   one.on_node = nullptr;
   one.communicator.reset();
 }

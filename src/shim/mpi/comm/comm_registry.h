@@ -42,7 +42,7 @@ struct CommState {
   /// known.
   std::atomic<bool> ready{false};
   std::uint64_t key = 0;                 ///< orders communicators alike on all their ranks
-  std::unique_ptr<CollectiveVote> vote;  ///< of its ranks on this node; null where nobody knows them
+  std::unique_ptr<CollectiveVote> vote;  ///< of its ranks on this node; null where they are not known
   bool broken = false;                   ///< a rank was lost before they had met
   bool whole = false;                    ///< all its ranks are known; else calls are left to the real functions
   std::optional<Nodes> nodes;            ///< where they are several
@@ -63,9 +63,9 @@ struct CommState {
   std::optional<CallScope> scope;
   bool asked = false;  ///< for those
 
-  /// Persistent collective calls may start in another order on each rank, so each that sennit does has a
-  /// sennit communicator of its own, and a queue of its own; in the order of their initialization. Who does one holds
-  /// it.
+  /// Persistent collective calls may start in another order on each rank, so each that sennit does has a sennit
+  /// communicator of its own, and a queue of its own; in the order of their initialization. The call that does one
+  /// holds it.
   std::vector<std::shared_ptr<CommState>> persistent_calls;
 
  private:
@@ -238,7 +238,7 @@ class CommRegistry {
   CallScopes scopes_;
   Handle beside_ = kNoHandle;
   std::uint64_t job_ = 0;  // known to its ranks alone
-  /// A number that no other state of any of these objects has had.
+  /// Sets a number that no other state of any of these objects has had.
   void changed();
   std::atomic<std::uint64_t> state_{0};
   mutable std::shared_mutex mutex_;

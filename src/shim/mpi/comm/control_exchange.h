@@ -17,8 +17,8 @@ namespace sennit::shim::mpi {
 
 class ControlExchanges {
  public:
-  /// Sends a rank of MPI_COMM_WORLD a word of at most comm::kLargestWord bytes; never loses one, and keeps the order
-  /// of those to one rank.
+  /// Sends a rank of MPI_COMM_WORLD a control message of at most comm::kLargestWord bytes; never loses a message, and
+  /// keeps the order of those to one rank.
   using Send = std::function<void(int rank, comm::Bytes word)>;
   /// ok while these ranks of MPI_COMM_WORLD live.
   using Check = std::function<Status(std::span<const int> ranks)>;

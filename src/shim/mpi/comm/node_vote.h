@@ -30,7 +30,8 @@ namespace sennit::shim::mpi {
 class NodeVote {
  public:
   using Clock = std::chrono::steady_clock;
-  /// Sends a rank of MPI_COMM_WORLD a word; never loses one, and keeps the order of those to one rank.
+  /// Sends a rank of MPI_COMM_WORLD a control message; never loses a message, and keeps the order of those to one
+  /// rank.
   using Send = std::function<void(int rank, comm::Bytes word)>;
 
   explicit NodeVote(Send tell) : send_(std::move(tell)) {}

@@ -21,7 +21,7 @@ Result<std::unique_ptr<OneNode>> OneNode::create(std::unique_ptr<comm::Exchange>
                                                  Result<std::shared_ptr<device::Executor>> executor, int device) {
   try {
     return make(std::move(exchange), std::move(executor), device);
-  } catch (const std::bad_alloc&) {  // a thread makes some, and nobody else would catch it there
+  } catch (const std::bad_alloc&) {  // a thread makes some, and nothing else would catch it there
     return Status(Code::out_of_memory, "no memory");
   }
 }

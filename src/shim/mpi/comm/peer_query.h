@@ -4,10 +4,10 @@
 // - Do you look at all you receive? A long message to such a rank may go by msg::Pipeline. One that does not yet says
 //   so when it does.
 // - What do you announce by so many bytes? Who probes finds the RTS, not what it says.
-// - Have you come to this collective call? Who has messages under way between nodes must see to them until those
-//   that they are for have come: a blocking call of the MPI would not.
-// - The same of a call that no vote counts (call_scope.h). Such calls are counted by their name, and who has not
-//   come yet answers when it does.
+// - Have you come to this collective call? A rank that has messages under way between nodes must see to them until
+//   those that they are for have come: a blocking call of the MPI would not.
+// - Have you come to this call that no vote counts (call_scope.h)? Such calls are counted by their name, and a rank
+//   that has not come yet answers when it does.
 #pragma once
 
 #include <chrono>

@@ -30,8 +30,8 @@ Need need_of(int count, typename Abi::Request* requests, typename Abi::Status* s
   return need_of(RequestSet<Abi>(count, requests, statuses));
 }
 
-/// Waits until `look` has something to tell the program: MPI's code. A rank that died never sends; who waits for host
-/// memory alone waits as under MPI alone.
+/// Waits until `look` has something to tell the program: MPI's code. A rank that died never sends; a wait for host
+/// memory alone is as under MPI alone.
 template <class Abi, class Look>
 int wait_until(std::string_view function, const Need& need, const Look& look) {
   for (Backoff backoff;; backoff.wait()) {

@@ -65,7 +65,7 @@ int send_and_receive_in_place(void* buf, Int count, typename Abi::Datatype datat
   sent.elements.count = count;
   sent.elements.type = to_handle(datatype);
   call.add(sent);
-  if (buf == nullptr && !call.parts[0].absolute) {  // nobody knows what to copy
+  if (buf == nullptr && !call.parts[0].absolute) {  // what to copy is not known
     if constexpr (std::is_same_v<Int, int>)
       return Real<Abi>::of(&Sendrecv_replace<Abi>, Entry::Sendrecv_replace)(buf, count, datatype, dest, sendtag,
                                                                             source, recvtag, comm, status);

@@ -61,7 +61,7 @@ struct OpenRequest {
   std::atomic<int> watchers{0};            ///< waits that look at it again and again themselves
 
   std::mutex mutex;      // of what follows
-  bool claimed = false;  ///< the real function is starting it or may end it: nobody else looks at it
+  bool claimed = false;  ///< the real function is starting it or may end it: no other call looks at it
   std::unique_ptr<msg::SendTransfer> outgoing;
   Status lost;  // why the receiver cannot have it
   std::unique_ptr<Receive> receive;
