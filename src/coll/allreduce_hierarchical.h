@@ -1,5 +1,5 @@
-// Allreduce, hierarchical, in three stages: for nodes whose sockets are joined by less than what joins the GPUs of
-// one. Only leaders, the lowest rank of each socket, send across.
+// Allreduce, hierarchical, in three stages: only leaders, the lowest rank of each socket, send across. It is for
+// nodes whose sockets are joined by less than what joins the GPUs of one.
 //
 // 1. Each block takes its part of the message, in chunks of at most a slot; a member's steps of two chunks overlap:
 // 2. members send their chunk to the leader of their socket, which reduces them in the order of ranks;

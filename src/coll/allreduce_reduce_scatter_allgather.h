@@ -1,5 +1,5 @@
-// Allreduce, reduce-scatter by recursive halving, then allgather by recursive doubling (Rabenseifner): 2 log2(n)
-// steps, and no more bytes than a ring sends.
+// Allreduce, reduce-scatter by recursive halving, then allgather by recursive doubling (Rabenseifner): it takes 2
+// log2(n) steps, and sends no more bytes than a ring.
 //
 // 1. Each block takes its part of the message, in segments of two slots, so that the half it sends first fills
 //    one. It takes each segment through all steps before the next.

@@ -1,6 +1,6 @@
-// Allreduce, two shots, through scratch, of a message whose parts each fit into a slot: as allreduce_two_shot.h, but
-// that blocks meet, instead of counting chunks and telling each other of room. Fewer waits: for the sizes between
-// packets and long pipelines.
+// Allreduce, two shots, through scratch, of a message whose parts each fit into a slot: it works as
+// allreduce_two_shot.h does, but blocks meet instead of counting chunks and telling each other of room. That takes
+// fewer waits: it is for the sizes between packets and long pipelines.
 //
 // 1. Each block takes its part of every slice: that of every peer's goes into the peer's slot for what is scattered.
 // 2. It meets the block of every rank: all has come.

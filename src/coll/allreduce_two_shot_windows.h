@@ -1,5 +1,5 @@
-// Allreduce, two shots, straight between the ranks' buffers: for those in symmetric windows. No scratch, no copies:
-// each rank loads its slice from all ranks and stores the result at all ranks. One kernel, two meetings.
+// Allreduce, two shots, straight between the ranks' buffers, which lie in symmetric windows: each rank loads its
+// slice from all ranks and stores the result at all ranks. No scratch, no copies. One kernel, two meetings.
 //
 // 1. Each block meets that of every rank: every input is whole, and every output may be written.
 // 2. It takes its part of its rank's slice: loads it from every rank, in their order, and stores the result at each.

@@ -1,5 +1,5 @@
-// A block's links to the same block of its peers: chunks into a ring of slots in the peer's scratch, or in its own
-// (see Way), in order, with counts for what has been sent and what has been taken. The algorithms that cut long
+// Links join a block to the same block of its peers: chunks go into a ring of slots in the peer's scratch, or in its
+// own (see Way), in order, with counts for what has been sent and what has been taken. The algorithms that cut long
 // messages into chunks are written with them.
 //
 //   Sending:    await_room(peers), write outgoing(peer) of each, advance(peers, {}).

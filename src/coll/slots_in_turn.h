@@ -1,4 +1,5 @@
-// One step in which every rank sends each peer a message whose parts fit a slot, for programs whose blocks meet.
+// Takes one step in which every rank sends each peer a message whose parts fit a slot, for programs whose blocks
+// meet.
 //
 // 1. Each block stores its part of every message into a slot of the peer.
 // 2. It meets the block of every rank: all has come.

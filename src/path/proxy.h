@@ -1,5 +1,5 @@
-// The proxy thread of a process: it runs the ends that peers ask for (proxy_channel.h), for all communicators that
-// have put or got. It sleeps while there is nothing to do.
+// The proxy thread of a process runs the ends that peers ask for (proxy_channel.h), for all communicators that have
+// put or got. It sleeps while there is nothing to do.
 //
 // 1. It looks at every client's doorbell, then lets each client do what it finds.
 // 2. While a client works, and for a moment after, it goes on at once: the next message is often near.

@@ -1,4 +1,4 @@
-// The staged copy, driven by kernels: one side's blocks write chunks of the message into a ring in host memory, the
+// The staged copy is driven by kernels: one side's blocks write chunks of the message into a ring in host memory, the
 // other side's blocks read them out as they arrive. Two block programs, launched with equal grids: by the side that
 // asks for the copy, and for the side that helps it.
 //
