@@ -1,6 +1,6 @@
 /* sennit: one message over every path that pays. The public C API; everything in it is plain C11.
  *
- * What holds for every function, unless its own text says otherwise:
+ * These rules hold for every function, unless its own text says otherwise:
  *
  * - It returns SENNIT_OK, or what kind of failure there was; sennit_last_error() then tells what, where and the
  *   remedy. Out parameters are written only on success. No function ends the process or lets an exception out.

@@ -17,7 +17,7 @@
 namespace sennit {
 inline namespace face {
 
-/// How a call went: SENNIT_OK, or a kind of failure with its text for people.
+/// Says how a call went: SENNIT_OK, or a kind of failure with its text for people.
 class [[nodiscard]] Status {
  public:
   Status() = default;

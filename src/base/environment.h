@@ -1,4 +1,4 @@
-// Every environment variable that sennit reads, in one documented list.
+// Lists every environment variable that sennit reads, each with its documentation.
 #pragma once
 
 #include <span>
@@ -16,14 +16,14 @@ struct Variable {
   std::string_view meaning;
 };
 
-/// All variables, in the order the documentation lists them.
+/// Returns all variables, in the order the documentation lists them.
 std::span<const Variable> variables();
 
-/// The variable's value, or its default from the list. Asking for a variable that is not in the list
-/// aborts: it would be an undocumented one.
+/// Returns the variable's value, or its default from the list. Asking for a variable that is not in the list aborts:
+/// it would be an undocumented one.
 std::string environment(std::string_view name);
 
-/// As environment(), parsed. Errors: invalid_argument, naming the variable and what it accepts.
+/// Returns environment(name) as a number. Errors: invalid_argument, naming the variable and what it accepts.
 Result<long long> environment_integer(std::string_view name);
 /// Accepts 1/0, true/false, yes/no, on/off.
 Result<bool> environment_switch(std::string_view name);

@@ -1,4 +1,4 @@
-// A function that is called before the call that was given it returns: a pointer to it, whatever it is.
+// Holds a pointer to any callable that is called only before the call it was passed to returns.
 #pragma once
 
 #include <memory>

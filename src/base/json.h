@@ -1,4 +1,4 @@
-// JSON for every document that sennit reads or writes: nlohmann-json, plus reading files without exceptions.
+// Wraps nlohmann-json for every document that sennit reads or writes, and reads files without exceptions.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// What sennit says while it works, on stderr: nothing unless something is wrong, by default (SENNIT_LOG).
+// Writes what sennit reports on stderr while it works: by default nothing unless something is wrong (SENNIT_LOG).
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@ enum class LogLevel { error, warning, info, debug };
 /// SENNIT_LOG's value as a level. Errors: invalid_argument names the levels there are.
 Result<LogLevel> parse_log_level(std::string_view text);
 
-/// Returns whether lines of a level are written: SENNIT_LOG as it was when this process first asked. A value that
-/// makes no sense counts as the default here; setting up a communicator reports it.
+/// Returns whether lines of a level are written, by SENNIT_LOG's value when this process first asked. An invalid
+/// value counts as the default here; setting up a communicator reports it.
 bool logs(LogLevel level);
 
 /// "sennit warning (process 4711): TEXT", with a line's end. Line breaks within the text become spaces.

@@ -1,4 +1,4 @@
-// Names that people write with one separator or another, or none: reduce_scatter, reduce-scatter, reducescatter.
+// Compares names that people write with or without separators: reduce_scatter, reduce-scatter, reducescatter.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// Errors as values: what went wrong, where, and what to do about it.
+// Defines errors as values, which say what went wrong, where, and what to do about it.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace sennit {
 
-/// What kind of failure a Status reports. Stable: the C API exposes these numbers.
+/// Names the kind of failure that a Status reports. The numbers are stable: the C API exposes them.
 enum class Code : int {
   ok = 0,
   invalid_argument = 1,   ///< the caller passed something that can never work
@@ -25,7 +25,7 @@ enum class Code : int {
   aborted = 12,           ///< the communicator was aborted
 };
 
-/// The field-standard lower-case name of `code`, e.g. "timed_out".
+/// Returns the field-standard lower-case name of `code`, e.g. "timed_out".
 std::string_view name(Code code);
 
 /// Outcome of an operation. Empty and cheap when ok; otherwise carries three sentences' worth:
@@ -46,7 +46,7 @@ class [[nodiscard]] Status {
   /// Prepends a frame to `where`, outermost first: "put 1 GiB to rank 3: open segment".
   Status in(std::string_view frame) &&;
 
-  /// One line for people: "timed_out: WHAT (WHERE). REMEDY".
+  /// Returns one line for people: "timed_out: WHAT (WHERE). REMEDY".
   std::string text() const;
 
  private:
@@ -76,7 +76,7 @@ class [[nodiscard]] Result {
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
 
-  /// The error, or an ok Status when there is a value.
+  /// Returns the error, or an ok Status when there is a value.
   Status status() const& { return ok() ? Status{} : *std::get_if<1>(&state_); }
   Status status() && { return ok() ? Status{} : std::move(*std::get_if<1>(&state_)); }
 

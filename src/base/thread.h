@@ -1,4 +1,4 @@
-// Threads of sennit's own in a program: they may not be had, and take none of its signals.
+// Starts sennit's own threads in a program. A thread may fail to start, and takes none of the program's signals.
 #pragma once
 
 #include <csignal>
@@ -28,7 +28,7 @@ class WithoutSignals {
   sigset_t before_;
 };
 
-/// A thread that runs `run`; to be joined or detached. A program's handlers expect to run on the program's own
+/// Starts a thread that runs `run`; to be joined or detached. A program's handlers expect to run on the program's own
 /// threads, so it takes no signals. Errors: system_error where the system has none left, out_of_memory; `run` is as
 /// it was then.
 template <class Run>

@@ -1,4 +1,4 @@
-// An open file descriptor with an owner.
+// Gives an open file descriptor an owner.
 #pragma once
 
 #include <unistd.h>

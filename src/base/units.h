@@ -1,4 +1,5 @@
-// Quantities as people write them. Sizes are binary (KiB, MiB, GiB), rates decimal (GB/s = 10^9 B/s).
+// Parses and prints quantities as people write them. Sizes are binary (KiB, MiB, GiB), rates decimal (GB/s = 10^9
+// B/s).
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// sennit-bench-collective: collectives as a communicator does them, beside NCCL and beside every algorithm on
-// request; the program behind `sennit bench allreduce` and its like. It starts itself as the ranks.
+// sennit-bench-collective measures collectives as a communicator does them, beside NCCL and beside every algorithm on
+// request; it is the program behind `sennit bench allreduce` and its like. It starts itself as the ranks.
 #include "bench/collective/options.h"
 #include "bench/collective/parent.h"
 #include "bench/collective/rank.h"

@@ -1,4 +1,5 @@
-// sennit-doctor: what works on this machine, what does not, and the exact fix; the program behind `sennit doctor`.
+// sennit-doctor tells what works on this machine, what does not, and the exact fix; it is the program behind `sennit
+// doctor`.
 #include <unistd.h>
 
 #include <array>
@@ -38,7 +39,7 @@ int run_doctor(int argc, const char* const* argv) {
   return program.run(argc, argv, [&]() -> Result<Exit> {
     if (!probe.empty()) {
       if (Status status = doctor::run_probe(probe); !status) return status;
-      // Without the clean-up of libraries, which is where a sick driver hangs next.
+      // The exit leaves out the clean-up of libraries, which is where a sick driver hangs next.
       _exit(0);
     }
     if (executor.empty()) executor = environment("SENNIT_EXECUTOR");

@@ -1,4 +1,4 @@
-// sennit-explain: why a message would travel the way it would; the program behind `sennit explain`.
+// sennit-explain tells why a message would travel the way it would; it is the program behind `sennit explain`.
 #include <algorithm>
 #include <string>
 

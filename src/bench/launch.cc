@@ -1,5 +1,5 @@
-// sennit-launch: starts N ranks of a program on this node. The tests use it too; for many nodes use
-// mpirun or srun, which sennit recognises.
+// sennit-launch starts N ranks of a program on this node. The tests use it too; for many nodes use mpirun or srun,
+// which sennit recognises.
 #include <cstdio>
 #include <string>
 #include <vector>

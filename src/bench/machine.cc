@@ -1,4 +1,4 @@
-// sennit-machine: this machine and others as documents; the program behind `sennit topo`.
+// sennit-machine writes this machine and others as documents; it is the program behind `sennit topo`.
 #include <filesystem>
 #include <string>
 

@@ -1,4 +1,4 @@
-// sennit-machine measure.
+// Implements `sennit-machine measure`.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace sennit::bench {
 
-/// What the command line of `measure` says. Must outlive the program's run.
+/// Holds what the command line of `measure` says. Must outlive the program's run.
 struct MeasureOptions {
   std::string executor;
   bool thorough = false;

@@ -1,5 +1,5 @@
-// sennit-bench-mpi: the program's own MPI with sennit's drop-in and without it, in turns, in the ranks of one job;
-// the program behind `sennit bench mpi`. A launcher starts it as the ranks; it finds the MPI at run time.
+// sennit-bench-mpi measures the program's own MPI with sennit's drop-in and without it, in turns, in the ranks of one
+// job; it is the program behind `sennit bench mpi`. A launcher starts it as the ranks; it finds the MPI at run time.
 #include "bench/mpi/options.h"
 #include "bench/mpi/rank.h"
 

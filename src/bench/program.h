@@ -1,4 +1,4 @@
-// What every C++ program of sennit has in common: one JSON document on stdout, progress and one error line on
+// Holds what every C++ program of sennit has in common: one JSON document on stdout, progress and one error line on
 // stderr, and exit codes that scripts can rely on. The command line in Python reads all three.
 #pragma once
 
@@ -16,11 +16,11 @@ namespace sennit::bench {
 /// Exit codes: `failed` is also "worse than asked"; `environment` means that this machine lacks something.
 enum class Exit : int { ok = 0, failed = 1, usage = 2, environment = 3 };
 
-/// The code that an error ends a program with: unsupported, permission_denied and out_of_memory are the environment's
-/// fault, invalid_argument the caller's, everything else is a failure.
+/// Returns the code that an error ends a program with: unsupported, permission_denied and out_of_memory are the
+/// environment's fault, invalid_argument the caller's, everything else is a failure.
 Exit exit_of(const Status& status);
-/// The error of something that the user named (a file, a machine) and that cannot be used: usage, whatever its reader
-/// calls it.
+/// Returns the error of something that the user named (a file, a machine) and that cannot be used: usage, whatever
+/// its reader calls it.
 Status of_arguments(const Status& status);
 
 /// Prints `document` on stdout, indented, and flushes.
@@ -40,7 +40,7 @@ class Progress {
   bool on_;
 };
 
-/// What a program or subcommand does once its options are parsed: it prints its result itself.
+/// Does what a program or subcommand is for, once its options are parsed: it prints its result itself.
 using Body = std::function<Result<Exit>()>;
 
 /// A program, with subcommands or without. Wrong usage becomes an error line and exit code 2.

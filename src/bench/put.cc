@@ -1,5 +1,5 @@
-// sennit-bench-put: one message from memory to memory over every path, beside the copy engine alone, the host path
-// alone, NCCL and UCX; the program behind `sennit bench put`. It starts itself as the ranks.
+// sennit-bench-put measures one message from memory to memory over every path, beside the copy engine alone, the host
+// path alone, NCCL and UCX; it is the program behind `sennit bench put`. It starts itself as the ranks.
 #include "bench/put/options.h"
 #include "bench/put/parent.h"
 #include "bench/put/rank.h"

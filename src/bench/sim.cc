@@ -1,5 +1,5 @@
-// sennit-sim: what would happen, without the hardware: protocols proved right, and replayed over a machine's links;
-// the program behind `sennit check`, `sennit sim` and `sennit reproduce`.
+// sennit-sim tells what would happen, without the hardware: it proves protocols right, and replays them over a
+// machine's links; it is the program behind `sennit check`, `sennit sim` and `sennit reproduce`.
 #include <algorithm>
 #include <fstream>
 #include <string>

@@ -1,5 +1,5 @@
-// sennit-tune put: finds the fastest split for every size between the devices of this machine, by measuring, and
-// keeps the table that all later puts follow.
+// sennit-tune put finds the fastest split for every size between the devices of this machine, by measuring, and keeps
+// the table that all later puts follow.
 #include <unistd.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ std::vector<std::uint64_t> sizes(const device::Executor& executor, bool host, bo
   return {8 * MiB, 16 * MiB, 32 * MiB, 64 * MiB, 128 * MiB, 256 * MiB, 512 * MiB, 1 * GiB};
 }
 
-/// A rank: tunes its pair, prints the entries on one line.
+/// Runs a rank: tunes its pair, prints the entries on one line.
 Result<Exit> run_rank(const Options& options) {
   auto executor = device::open_executor();
   if (!executor) return executor.status();
@@ -105,7 +105,7 @@ Result<machine::Machine> this_machine(const device::Executor& executor) {
   return machine::this_machine(device::name(executor.kind()), node::extras_of(executor));
 }
 
-/// The table that was kept, for those who only want to know.
+/// Prints the table that was kept, for users who only want to know.
 Result<Exit> run_cached(const Options& options) {
   choose_executor(options);
   auto executor = device::open_executor();

@@ -55,7 +55,7 @@ Result<Exit> tune_collectives(const Settings& settings) {
   if (!settings.executor.empty()) ::setenv("SENNIT_EXECUTOR", settings.executor.c_str(), 1);
   auto executor = device::open_executor();
   if (!executor) return executor.status();
-  // Before processes are started: wrong usage should be told at once.
+  // Wrong usage should be told at once, before processes are started.
   if (auto cases = collective::cases_of(settings.tuner, (*executor)->kind() == device::Kind::cuda); !cases)
     return cases.status();
   auto ranks = collective::ranks_for(**executor, settings.ranks);

@@ -1,4 +1,4 @@
-// sennit-tune collectives: starts the ranks that find the fastest plans; sennit-tune kept: the table they left.
+// sennit-tune collectives starts the ranks that find the fastest plans; sennit-tune kept prints the table they left.
 #pragma once
 
 #include "bench/program.h"

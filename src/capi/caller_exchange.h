@@ -1,4 +1,4 @@
-// The exchange over a function of the caller's.
+// Implements the exchange over a function that the caller passes.
 #pragma once
 
 #include <memory>

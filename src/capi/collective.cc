@@ -1,4 +1,4 @@
-// The collectives: from C to coll::Collectives.
+// Passes collectives from C to coll::Collectives.
 #include <cstring>
 #include <string_view>
 
@@ -17,7 +17,7 @@ static_assert(SENNIT_FLOAT8_E5M2 == int(device::Type::float8_e5m2) && SENNIT_FLO
                   SENNIT_AVERAGE == int(device::Operator::average),
               "the C API shows the numbers of Type and Operator");
 
-/// An enumerator of the C API's as a number: a C program may pass what a C++ enumeration cannot hold.
+/// Returns an enumerator of the C API's as a number: a C program may pass what a C++ enumeration cannot hold.
 template <class Enum>
 int number(const Enum& given) {
   int value = 0;

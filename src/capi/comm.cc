@@ -1,4 +1,4 @@
-// sennit_comm_*: from C to capi::Communicator.
+// Passes sennit_comm_* from C to capi::Communicator.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -15,7 +15,7 @@ namespace sennit::capi {
 
 namespace {
 
-/// The caller's options over the defaults, whichever of both knows more fields.
+/// Reads the caller's options over the defaults, whichever of both knows more fields.
 Result<sennit_options> read(const sennit_options* given) {
   sennit_options options = SENNIT_OPTIONS_INIT;
   if (given == nullptr) return options;
@@ -90,7 +90,7 @@ struct Voided {
   }
 };
 
-/// -1, with the error kept, when `comm` is none.
+/// -1, with the error kept, when `comm` is not a communicator.
 template <class Ask>
 int ask(const sennit_comm* comm, Ask question) noexcept {
   int answer = -1;
@@ -136,7 +136,7 @@ sennit_result sennit_comm_destroy(sennit_comm* comm) noexcept {
       return Status(Code::invalid_argument, "comm is being destroyed by another thread", {}, "Destroy it once");
     const auto executor = (*found)->executor();
     const device::SetUp set_up(executor.get());  // another thread may be capturing
-    // Until all ranks have come its handle stays: the exchange function may ask whether they still can.
+    // Its handle stays until all ranks have come: the exchange function may ask whether they still can.
     const Voided voided{comm, *std::move(found)};
     return voided.communicator->leave().in("destroy communicator");
   });

@@ -18,7 +18,7 @@ namespace {
 /// cudaStreamPerThread, which builds without CUDA know as well.
 const void* const kStreamPerThread = reinterpret_cast<const void*>(std::uintptr_t{2});
 
-/// Returns what ranks tell each other of their options.
+/// Returns what ranks tell each other at set-up: their build and their options.
 comm::Bytes card_of(bool messages, unsigned most_blocks) {
   const unsigned any = messages ? coll::kMostBlocks / 2 : coll::kMostBlocks;
   return comm::Writer()
@@ -28,7 +28,7 @@ comm::Bytes card_of(bool messages, unsigned most_blocks) {
       .take();
 }
 
-/// Returns how many blocks a plan may have. Errors: mismatch.
+/// Returns how many blocks a plan may have on every rank. Errors: mismatch.
 Result<unsigned> compare_cards(const std::vector<comm::Bytes>& cards) {
   std::uint64_t least = coll::kMostBlocks;
   std::vector<bool> theirs;
@@ -89,7 +89,7 @@ Result<std::shared_ptr<Communicator>> Communicator::create(std::unique_ptr<comm:
   made->lanes_[nullptr].lane = &made->node().lane();
   if (options.messages) {
     made->collectives().keep_blocks_for_messages(*most_blocks);
-    // A message's two ranks meet nobody else, so that it must be all of them now.
+    // The two ranks of a message meet no other rank, so all ranks must meet now.
     if (auto status = made->collectives().meet(); !status) return status;
   }
   return made;
@@ -123,7 +123,7 @@ Result<device::Lane*> Communicator::lane(void* stream) {
 }
 
 Status Communicator::wait(Adopted& adopted) {
-  // Before the wait: what another thread enqueues meanwhile is not lost.
+  // The flag is cleared before the wait: what another thread enqueues meanwhile is not lost.
   adopted.used.store(false, std::memory_order_release);
   return inner_->synchronize(*adopted.lane);
 }
@@ -283,7 +283,8 @@ Status Communicator::close(const std::shared_ptr<path::Window>& window) {
   }
   Status settled = settle();
   if (auto status = meet(Call::close, window->number()); !status) {
-    // Its memory may be freed after this; and of ranks that end different windows each would go on with another one.
+    // The window's memory may be freed after this; and of ranks that end different windows each would go on with
+    // another one.
     collectives().forget_windows();
     return status;
   }

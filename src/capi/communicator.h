@@ -1,5 +1,5 @@
-// What a communicator handle stands for: a node, and what C programs need around it: lanes by stream, memory by
-// address, collective calls that notice when ranks call different ones.
+// Holds what stands behind a communicator's handle: a node, and what C programs need around it: lanes by stream,
+// memory by address, collective calls that notice when ranks call different ones.
 #pragma once
 
 #include <atomic>
@@ -41,7 +41,7 @@ class Communicator {
   coll::Collectives& collectives() { return inner_->collectives(); }
   const std::shared_ptr<device::Executor>& executor() const { return executor_; }
 
-  /// The lane of the caller's stream (null: the communicator's own), which is in use from now on.
+  /// Returns the lane of the caller's stream (null: the communicator's own), which is in use from now on.
   Result<device::Lane*> lane(void* stream);
   /// Waits for one lane, or for all in use: a stream that was waited for since its last use may be gone, and is left
   /// alone.
@@ -58,7 +58,7 @@ class Communicator {
   /// `symmetric`: collectives may use it too; see coll::Windows.
   Result<std::shared_ptr<path::Window>> open(void* data, std::uint64_t bytes, bool symmetric = false);
   Status close(const std::shared_ptr<path::Window>& window);
-  /// Waits for all ranks; none may make another call.
+  /// Waits for all ranks; no rank may make another call.
   Status leave();
   /// True once: for who is to leave().
   bool begins_to_leave() { return !leaving_.exchange(true); }
@@ -101,7 +101,7 @@ struct Registration {
 
 using Communicators = Handles<sennit_comm, Communicator, 0x5E02>;
 using Registrations = Handles<sennit_window, const Registration, 0x5E03>;
-/// Never destroyed, as machines().
+/// Returns a registry that is never destroyed, as machines().
 Communicators& communicators();
 Registrations& registrations();
 

@@ -1,4 +1,4 @@
-// The edge between C and C++: what every function of the C API does with errors.
+// Turns C++ errors into the C API's: every function of the C API goes through here.
 #pragma once
 
 #include <exception>
@@ -18,8 +18,8 @@ sennit_result report(const Status& status) noexcept;
 /// invalid_argument: "`parameter` is null".
 Status null_argument(std::string_view parameter);
 
-/// The body of every function of the C API that can fail. Whatever happens inside, also in a function of the caller's
-/// and for lack of memory, leaves as a result.
+/// Runs the body of every function of the C API that can fail. Whatever happens inside, also in a function of the
+/// caller's and for lack of memory, leaves as a result.
 template <class Body>
 sennit_result guarded(Body&& body) noexcept {
   static_assert(std::is_same_v<std::invoke_result_t<Body>, Status>, "a body says how it went");

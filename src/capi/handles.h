@@ -1,5 +1,5 @@
-// Handles that C programs hold. A handle is a number disguised as a pointer: it is looked up, never followed, and no
-// number is given out twice, so destroyed, foreign and made-up handles are errors instead of crashes.
+// Gives C programs handles to hold. A handle is a number disguised as a pointer: it is looked up, never followed, and
+// no number is given out twice, so destroyed, foreign and made-up handles are errors instead of crashes.
 #pragma once
 
 #include <atomic>
@@ -43,7 +43,7 @@ class Handles {
     return found->second;
   }
 
-  /// As find(), and the handle is void from now on.
+  /// Returns the object as find() does, and makes the handle void from now on.
   Result<std::shared_ptr<Object>> take(const Handle* handle, std::string_view parameter) {
     const std::unique_lock lock(mutex_);
     const auto found = objects_.find(reinterpret_cast<std::uintptr_t>(handle));

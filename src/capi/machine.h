@@ -1,4 +1,4 @@
-// The machines that C programs hold.
+// Holds the machines that C programs hold handles of.
 #pragma once
 
 #include "capi/handles.h"
@@ -7,7 +7,8 @@
 namespace sennit::capi {
 
 using Machines = Handles<sennit_machine, const machine::Machine, 0x5E01>;
-/// Never destroyed: a program may free its machines after this library's own globals are gone.
+/// Returns a registry that is never destroyed: a program may free its machines after this library's own globals are
+/// gone.
 Machines& machines();
 
 }  // namespace sennit::capi

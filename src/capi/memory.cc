@@ -1,4 +1,4 @@
-// sennit_memory_*, sennit_register, sennit_deregister and sennit_window_*: from C to capi::Communicator.
+// Passes sennit_memory_*, sennit_register, sennit_deregister and sennit_window_* from C to capi::Communicator.
 #include <fmt/format.h>
 
 #include "base/units.h"

@@ -1,4 +1,4 @@
-// sennit_send_receive: from C to coll::Collectives.
+// Passes sennit_send_receive from C to coll::Collectives.
 #include <vector>
 
 #include <fmt/format.h>

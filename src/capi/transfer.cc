@@ -1,4 +1,4 @@
-// sennit_put, sennit_get, sennit_copy and sennit_synchronize: from C to path::OneSided.
+// Passes sennit_put, sennit_get, sennit_copy and sennit_synchronize from C to path::OneSided.
 #include <fmt/format.h>
 
 #include "base/units.h"

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t kUnlimited = ~std::uint64_t{0};
 
-/// What a launch is told.
+/// Holds what a launch needs to know.
 struct Start {
   const Plan& plan;
   const Call& call;
@@ -35,7 +35,7 @@ struct Start {
 std::uint64_t unlimited(const Team&, unsigned) {
   return kUnlimited;
 }
-/// Packets of every peer at the same time.
+/// Returns the room for packets of every peer at the same time.
 std::uint64_t packets_of_all(const Team& team, unsigned blocks) {
   return packet_room(static_cast<unsigned>(team.size - 1)) * blocks;
 }
@@ -43,11 +43,11 @@ std::uint64_t packets_of_slices(const Team& team, unsigned blocks) {
   const auto ranks = static_cast<unsigned>(team.size);
   return device::in_units(packet_room(2 * (ranks - 1)) * blocks) * ranks;
 }
-/// Each block's part of a message in one slot.
+/// Returns the room for each block's part of a message, in one slot.
 std::uint64_t one_slot(const Team& team, unsigned blocks) {
   return device::in_units(team.shape.shared_slot(blocks, team.peers())) * blocks;
 }
-/// The same of every rank's slice.
+/// Returns the room for each block's part of every rank's slice, each in one slot.
 std::uint64_t one_slot_of_slices(const Team& team, unsigned blocks) {
   return one_slot(team, blocks) * team.ranks();
 }
@@ -99,7 +99,7 @@ Status start_reduce_direct(const Start& start) {
                                           partition.apart * static_cast<unsigned>(start.team.rank),
                                           way...});
 }
-/// The same at once.
+/// Starts a direct reduction whose blocks send all at once.
 Status start_reduce_whole(const Start& start) {
   const Call& call = start.call;
   return start.launch(ReduceScatterWhole{
@@ -126,7 +126,8 @@ Status start_allreduce_engines_windows(const Start& start) {
         {call.input, call.output, call.bytes, call.reduction, kEveryRank, partition}, start.team, 0});
   });
 }
-// Of operations whose every rank gets a message from each, side by side, into windows.
+// Returns where this rank's message goes in `rank`'s window, for operations whose every rank gets a message from
+// each, side by side.
 std::byte* place_at(const Start& start, unsigned rank) {
   return start.call.reach->output[rank] + static_cast<unsigned>(start.team.rank) * start.call.bytes;
 }
@@ -155,8 +156,8 @@ Status start_exchange(const Start& start) {
   exchange.cut(start.plan.blocks);
   return start.launch(Program{exchange, start.team, way...});
 }
-/// Two ranks know how long their messages are, and nobody else does: how they are cut depends on that alone. All
-/// launch the same blocks, though some may have nothing to do: see links.h.
+/// Only the two ranks of a message know how long it is: how they are cut depends on that alone. All launch the same
+/// blocks, though some may have nothing to do: see links.h.
 template <Way... way>
 Status start_all_to_all_v(const Start& start) {
   constexpr std::uint64_t kLeast = 4 * KiB;  // a default
@@ -167,7 +168,7 @@ Status start_all_to_all_v(const Start& start) {
 Status start_sendrecv(const Start& start) {
   const auto& [operation, input, output, bytes, root, reduction, exchange, reach] = start.call;
   const Plan& plan = start.plan;
-  // What is sent is only read.
+  // The input is only read.
   const std::array messages{
       Message{start.team.after(1), true, const_cast<std::byte*>(input), bytes, plan.blocks, plan.threads},
       Message{start.team.after(start.team.size - 1), false, output, bytes, plan.blocks, plan.threads}};
@@ -217,7 +218,7 @@ constexpr Entry exchange(Operation operation, Algorithm algorithm,
   return {operation, algorithm, most, of<Program>, &start_exchange<Program, way...>};
 }
 
-// Of each operation the first is without limits.
+// The first entry of each operation is without limits.
 constexpr auto kEntries = [] {
   using enum Operation;
   using enum Algorithm;
@@ -284,14 +285,14 @@ constexpr auto kEntries = [] {
   };
 }();
 
-/// As the plan's launch has its slots.
+/// Returns the team with slots laid out for the plan's launch.
 Team of_launch(const Team& team, const Plan& plan) {
   Team launched = team;
   launched.shape = team.shape.of_launch(plan.blocks, team.size);
   return launched;
 }
 
-/// Null: there is none.
+/// Finds the entry; null: there is no such algorithm.
 const Entry* find(Operation operation, Algorithm algorithm) {
   for (const Entry& entry : kEntries)
     if (entry.operation == operation && entry.algorithm == algorithm) return &entry;

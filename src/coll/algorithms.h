@@ -1,4 +1,4 @@
-// Which algorithms there are for each operation, what each can do, and how each is started.
+// Lists the algorithms of each operation, says what each can do, and starts them.
 #pragma once
 
 #include <optional>
@@ -20,7 +20,8 @@ struct Call {
   Operation operation = Operation::allreduce;
   const std::byte* input = nullptr;
   std::byte* output = nullptr;
-  /// Of the message; where messages of several ranks lie side by side, of each. All-to-all-v: 0, `messages` says it.
+  /// Counts the message; where messages of several ranks lie side by side, one of them. All-to-all-v: 0, `messages`
+  /// has its lengths.
   std::uint64_t bytes = 0;
   int root = kEveryRank;                             ///< of operations that have one
   device::Reduction reduction;                       ///< of operations that reduce
@@ -40,7 +41,7 @@ std::string name(const Plan& plan);  ///< "two_shot 64x256"
 /// Errors: invalid_argument (not written so; those of parse_algorithm()).
 Result<Plan> parse_plan(Operation operation, std::string_view text);
 
-/// Those there are for the operation; the first is without limits.
+/// Lists the algorithms of the operation; the first is without limits.
 std::vector<Algorithm> algorithms_of(Operation operation);
 /// Errors: invalid_argument, listing the names there are.
 Result<Algorithm> parse_algorithm(Operation operation, std::string_view text);

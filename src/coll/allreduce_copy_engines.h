@@ -7,14 +7,14 @@
 // 3557 instead of 3471). Slices are cut into chunks; the slots of the scratch hold the arrivals of kDepth chunks of
 // both kinds.
 //
-// 1. All ranks meet (EngineStart): nobody uses the slots any more for what came before. Then tickets are written:
+// 1. All ranks meet (EngineStart): no rank uses the slots any more for what came before. Then tickets are written:
 //    the counts that this call's chunks will have, in memory of this rank, since a captured call must find new ones
 //    every time.
 // 2. For each chunk, scatter: each peer gets its slice's chunk of our input, and then the chunk's ticket.
 // 3. Reduce (EngineReduce): once every peer's ticket has come, its chunk is added, into our own slice of the output.
 // 4. Gather, one chunk behind: each peer gets the chunk of our slice of the output, and its ticket.
 // 5. Keep (EngineKeep): once every peer's ticket has come, the chunks of their slices are copied into the output.
-// 6. All ranks meet again (EngineEnd): nobody's slots are in use when the next call begins.
+// 6. All ranks meet again (EngineEnd): no slots are in use when the next call begins.
 //
 // Who may write where: the scatter of chunk t goes where chunk t - kDepth was; it waits until we have kept the chunk
 // t - kDepth of every peer, which each peer sent after it had reduced t - kDepth. The gather of chunk t waits for our
@@ -38,7 +38,7 @@ namespace sennit::coll {
 /// Words of Team::news.
 enum News : unsigned { kScattered = 0, kGathered = 1 };
 
-/// In memory of its rank; zeroed when made.
+/// The tickets lie in memory of their rank; they are zeroed when made.
 struct Tickets {
   /// Most chunks of a call: a limit of the memory.
   static constexpr unsigned kMost = 1024;
@@ -46,7 +46,7 @@ struct Tickets {
   device::Word ticket[kMost] = {};
 };
 
-/// Where the arrivals lie in the slots, and how messages are cut: the same on every rank.
+/// Says where the arrivals lie in the slots, and how messages are cut: equal on every rank.
 struct EngineShape {
   static constexpr unsigned kDepth = 3;
   std::uint64_t room = 0;  ///< for one chunk of one peer
@@ -55,7 +55,7 @@ struct EngineShape {
     const auto places = 2 * kDepth * static_cast<unsigned>(team.size - 1);
     return {device::in_units(team.shape.slots_bytes() / places)};
   }
-  /// At `at`, from `from`.
+  /// Returns the place of an arrival at `at`, from `from`.
   SENNIT_DEVICE std::byte* arrival(const Team& team, int at, int from, News kind, unsigned chunk) const {
     const unsigned place = static_cast<unsigned>(from < at ? from : from - 1);
     const unsigned line = (kind == kScattered ? 0 : kDepth) + chunk % kDepth;
@@ -63,7 +63,7 @@ struct EngineShape {
   }
 };
 
-/// Chunks of equal size, so that the last ones are not small.
+/// Cuts chunks of equal size, so that the last ones are not small.
 SENNIT_DEVICE SliceChunks engine_chunks(const ReduceCall& call, const Team& team, std::uint64_t most) {
   const std::uint64_t slice = device::part_of(call.bytes, 0, static_cast<unsigned>(team.size)).end;
   const auto count = static_cast<unsigned>((slice + most - 1) / most);
@@ -71,7 +71,7 @@ SENNIT_DEVICE SliceChunks engine_chunks(const ReduceCall& call, const Team& team
           device::part_of(slice, 0, count).end};
 }
 
-/// Waits for every peer's ticket. False too where there is none of this call, since ranks have not met.
+/// Waits for every peer's ticket. False too where this call has no ticket, since ranks have not met.
 template <class Block>
 SENNIT_DEVICE bool await_tickets(Block& block, const Team& team, const device::Word* ticket, News kind,
                                  device::Word wait_id) {
@@ -94,7 +94,8 @@ struct EngineStart {
   template <class Block>
   SENNIT_DEVICE void operator()(Block& block) const {
     const device::Word before = block.load(&tickets->chunks);
-    // Not before all have come: engines copy whatever happens, but what follows is then no ticket.
+    // Tickets are written only once all ranks have come: engines copy whatever happens, but what follows is then no
+    // ticket.
     if (!Meetings(block, team).meet(kStart)) return;
     for (unsigned first = 0; first < chunks; first += 32)
       block.each(32, [&](unsigned i) {
@@ -103,7 +104,7 @@ struct EngineStart {
   }
 };
 
-/// What the kernels of one chunk are told.
+/// Holds what the kernels of one chunk need to know.
 struct EngineStep {
   ReduceCall call;
   Team team;
@@ -115,7 +116,7 @@ struct EngineStep {
   SENNIT_DEVICE bool await(Block& block, News kind, device::Word wait_id) const {
     return await_tickets(block, team, ticket, kind, wait_id);
   }
-  /// The rank's chunk in the message.
+  /// Returns the rank's chunk in the message.
   SENNIT_DEVICE device::Part chunk_of(int rank) const { return engine_chunks(call, team, most).of(rank, chunk); }
   SENNIT_DEVICE const std::byte* arrived_from(int peer, News kind) const {
     return EngineShape::of(team).arrival(team, team.rank, peer, kind, chunk);
@@ -187,14 +188,15 @@ struct EngineEnd {
   }
 };
 
-/// What this rank copies to another, or to itself, in their window.
+/// Describes what this rank copies to another, or to itself, in their window.
 struct WindowMessage {
   const std::byte* from = nullptr;
   std::byte* to = nullptr;
   std::uint64_t bytes = 0;
 };
 
-/// What the host keeps for it: lanes for the copies, and the points they wait for. One call at a time is enqueued.
+/// Keeps the host's part of such calls: lanes for the copies, and the events they wait for. One call at a time is
+/// enqueued.
 class CopyEngines {
  public:
   /// Errors: those of the executor.
@@ -221,7 +223,7 @@ class CopyEngines {
   CopyEngines(device::Executor& executor, int device, const Team& team)
       : executor_(executor), device_(device), team_(team) {}
   Result<Engine> make_engine();
-  /// One that works beside `lane`: in no capture, or in the same one.
+  /// Returns an engine that works beside `lane`: in no capture, or in the same one.
   Result<Engine*> engine_for(device::Lane& lane);
   Status send(const ReduceCall& call, Engine& engine, device::Lane& lane, News kind, unsigned chunk,
               std::uint64_t most, device::Event* after);

@@ -1,10 +1,10 @@
-// Allreduce, hierarchical, in three stages: for nodes whose sockets are joined by less than what joins the GPUs of
-// one. Only leaders, the lowest rank of each socket, send across.
+// Allreduce, hierarchical, in three stages: only leaders, the lowest rank of each socket, send across. It is for
+// nodes whose sockets are joined by less than what joins the GPUs of one.
 //
 // 1. Each block takes its part of the message, in chunks of at most a slot; a member's steps of two chunks overlap:
-// 2. members send their chunk to the leader of their socket, who reduces them in the order of ranks;
-// 3. leaders exchange the sums of their sockets and reduce them in the order of sockets, so that all get the same
-// bits;
+// 2. members send their chunk to the leader of their socket, which reduces them in the order of ranks;
+// 3. leaders exchange the sums of their sockets and reduce them in the order of sockets, so that all get equal
+//    bits;
 // 4. leaders send the result to their members.
 //
 // Source: IEEE Micro paper, the hierarchical design; thesis chapter 5.

@@ -4,7 +4,7 @@
 // 1. Each block takes its part of the message, in chunks of at most a slot; the steps of two chunks overlap:
 // 2. every other rank sends its chunk to the root;
 // 3. the root reduces the chunks in the order of ranks, into its output and, in an allreduce, to everyone;
-// 4. who then wants it receives the finished chunk.
+// 4. each rank that wants the result receives the finished chunk.
 //
 // Source: thesis chapter 2.4.2, "linear".
 #pragma once

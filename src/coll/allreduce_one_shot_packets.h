@@ -3,8 +3,8 @@
 //
 // 1. Each block takes its part of the message; the epoch chooses one of its two places at every peer.
 // 2. It sends the part to all peers; an empty one to those that do not want the result.
-// 3. It waits for the part of every peer and reduces them, with its own, in the order of ranks; who does not want the
-//    result waits for empty ones.
+// 3. It waits for the part of every peer and reduces them, with its own, in the order of ranks; a rank that does not
+//    want the result waits for empty ones.
 //
 // The place of an epoch may be written again two epochs later: a rank that begins epoch e has received the packets of
 // e - 1 from every peer, which each peer sent only after it had read all of e - 2. That is why a block sends at least

@@ -1,5 +1,5 @@
-// Allreduce, reduce-scatter by recursive halving, then allgather by recursive doubling (Rabenseifner): 2 log2(n)
-// steps, and no more bytes than a ring sends.
+// Allreduce, reduce-scatter by recursive halving, then allgather by recursive doubling (Rabenseifner): it takes 2
+// log2(n) steps, and sends no more bytes than a ring.
 //
 // 1. Each block takes its part of the message, in segments of two slots, so that the half it sends first fills
 //    one. It takes each segment through all steps before the next.
@@ -79,7 +79,7 @@ struct AllreduceReduceScatterAllgather {
     return true;
   }
 
-  /// The piece of a range that fits a slot: a whole segment takes two.
+  /// Returns the piece of a range that fits a slot: a whole segment takes two.
   SENNIT_DEVICE device::Part piece(device::Part range, unsigned index) const {
     const std::uint64_t first = range.begin + index * team.shape.slot(Layout::mesh);
     const std::uint64_t last = first + team.shape.slot(Layout::mesh);

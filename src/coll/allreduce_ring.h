@@ -22,7 +22,7 @@ struct AllreduceRing {
   ReduceCall call;
   Team team;
 
-  /// Bytes of the message that one block takes around together.
+  /// Returns the bytes of the message that one block takes around together.
   static std::uint64_t segment_bytes(const Team& team) {
     return team.shape.slot(Layout::single) * static_cast<unsigned>(team.size);
   }

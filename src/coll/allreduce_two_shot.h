@@ -1,7 +1,7 @@
-// Allreduce, two shots, through scratch: the flat two-stage design for fully connected nodes (each rank reduces its
-// slice, then everyone sends its slice to everyone), for buffers that peers need not reach. Chunks are
-// stored into the peers' slots, since stores cross a link without waiting for an answer; or, by Way::pull, they lie
-// in the rank's own, and peers load them. Reduce likewise: then only the root gets the slices.
+// Allreduce, two shots, through scratch: each rank reduces its slice, then everyone sends its slice to everyone. It
+// is the flat two-stage design for fully connected nodes, for buffers that peers need not reach. Chunks are stored
+// into the peers' slots, since stores cross a link without waiting for an answer; or, by Way::pull, they lie in the
+// rank's own, and peers load them. Reduce likewise: then only the root gets the slices.
 //
 // 1. Each block takes its part of every slice, in chunks of at most a slot. Three steps overlap:
 // 2. scatter: the chunk of every peer's slice, to that peer;

@@ -1,6 +1,6 @@
-// Allreduce, two shots, through scratch, of a message whose parts each fit into a slot: as allreduce_two_shot.h, but
-// that blocks meet, instead of counting chunks and telling each other of room. Fewer waits: for the sizes between
-// packets and long pipelines.
+// Allreduce, two shots, through scratch, of a message whose parts each fit into a slot: it works as
+// allreduce_two_shot.h does, but blocks meet instead of counting chunks and telling each other of room. That takes
+// fewer waits: it is for the sizes between packets and long pipelines.
 //
 // 1. Each block takes its part of every slice: that of every peer's goes into the peer's slot for what is scattered.
 // 2. It meets the block of every rank: all has come.
@@ -9,8 +9,8 @@
 // 4. It meets them again: all results have come.
 // 5. It copies them into its output.
 //
-// Slots need no second set. Who begins the next call has passed 4, so that every peer has done 3 and reads no more of
-// what was scattered; who comes to 3 of the next call has passed its 2, to which peers come after 5.
+// Slots need no second set. A rank that begins the next call has passed 4, so that every peer has done 3 and reads no
+// more of what was scattered; one that comes to 3 of the next call has passed its 2, to which peers come after 5.
 #pragma once
 
 #include "coll/meeting.h"

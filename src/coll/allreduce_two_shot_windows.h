@@ -1,11 +1,11 @@
-// Allreduce, two shots, straight between the ranks' buffers: for those in symmetric windows. No scratch, no copies:
-// each rank loads its slice from all ranks and stores the result at all ranks. One kernel, two meetings.
+// Allreduce, two shots, straight between the ranks' buffers, which lie in symmetric windows: each rank loads its
+// slice from all ranks and stores the result at all ranks. No scratch, no copies. One kernel, two meetings.
 //
 // 1. Each block meets that of every rank: every input is whole, and every output may be written.
 // 2. It takes its part of its rank's slice: loads it from every rank, in their order, and stores the result at each.
-// 3. It meets them again: nobody reads its rank's input any more, and its output is whole.
+// 3. It meets them again: no rank reads its rank's input any more, and its output is whole.
 //
-// In place, too: of a slice nobody but its rank reads or writes anything between the meetings.
+// It works in place, too: only its own rank reads or writes a slice between the meetings.
 #pragma once
 
 #include "coll/meeting.h"

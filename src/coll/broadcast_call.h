@@ -1,4 +1,4 @@
-// What every program that only broadcasts is told.
+// Holds what every program that only broadcasts needs to know.
 #pragma once
 
 #include "coll/slice_chunks.h"

@@ -80,7 +80,7 @@ struct BroadcastScatterAllgather {
     return true;
   }
 
-  /// Of a rank that is not the root.
+  /// Returns the slice of a rank that is not the root.
   SENNIT_DEVICE int slice_of(int rank) const { return rank < call.root ? rank : rank - 1; }
 };
 

@@ -29,7 +29,7 @@ struct BroadcastTree {
     for (int child = fan_out * number + 1; child <= fan_out * (number + 1) && child < team.size; ++child)
       children = children | Peers::one(rank_of(child));
     const Peers above = parent < 0 ? Peers::none() : Peers::one(parent);
-    // In a chain, whatever its root, the rank before sends.
+    // The sender of a chain is the rank before, whatever the root: all chains use the slots alike.
     Links<Block> links(block, team, Layout::single, Way::push,
                        fan_out == 1 ? 0 : static_cast<device::Word>(fan_out << 8 | (1 + call.root)));
     const SliceChunks message(call.bytes, call.partition, block.index(), links.room());  // 2.

@@ -1,4 +1,4 @@
-// What a plan is chosen for: what all ranks know of a call.
+// Holds what a plan is chosen for: what all ranks know of a call.
 #pragma once
 
 #include <bit>
@@ -10,7 +10,7 @@
 
 namespace sennit::coll {
 
-/// What is done to numbers on their way.
+/// Says what is done to numbers on their way.
 enum class Arithmetic : std::uint8_t {
   none,     ///< nothing: bytes are moved
   fast,     ///< sums, averages and premultiplied sums of float32, float16 and bfloat16: device::is_fast()

@@ -25,13 +25,13 @@ bool CallOrder::is_behind(const device::Queue& queue, const Turn& turn) const {
 Result<CallOrder::Taken> CallOrder::take(device::Lane& lane) {
   const device::Queue queue = lane.queue();
   const std::uint64_t capture = queue.capture;
-  // Captures are numbered as they begin; nobody keeps so many open that the oldest is not over.
+  // Captures are numbered as they begin; no program keeps so many open that the oldest is not over.
   constexpr std::size_t kMostTurns = 64;
   if (turns_.size() > kMostTurns && !turns_.contains(capture)) turns_.erase(turns_.upper_bound(0));
   auto turn = turn_of(capture, lane.device());
   if (!turn) return turn.status();
   if (capture != 0 && !(*turn)->queue) {
-    // What was enqueued outside of the capture cannot be waited for inside, but by each replay.
+    // A capture cannot wait inside for what was enqueued outside of it; each replay can.
     const device::SetUp set_up(&executor_);
     auto at_once = turn_of(0, lane.device());
     if (!at_once) return at_once.status();
@@ -40,7 +40,7 @@ Result<CallOrder::Taken> CallOrder::take(device::Lane& lane) {
     if (auto status = lane.wait_in_replays(*(*at_once)->end); !status) return status;
   } else if (is_behind(queue, **turn)) {
     if (auto status = lane.wait(*(*turn)->end); !status) return status;
-    // That was for the replays of all that are gone by now.
+    // The wait was for the replays of graphs that are all gone by now.
     if (capture == 0 && !has_graphs()) has_captured_ = false;
   }
   return Taken{*turn, queue};

@@ -24,7 +24,7 @@ class CallOrder {
   explicit CallOrder(device::Executor& executor);
   ~CallOrder();
 
-  /// A call's place: to be handed to end() when the call is enqueued.
+  /// Holds a call's place, to be handed to end() when the call is enqueued.
   struct Taken {
     Turn* turn;
     device::Queue queue;
@@ -44,19 +44,20 @@ class CallOrder {
   bool has_graphs() const { return graphs_.use_count() > 1; }
 
  private:
-  /// With its event.
+  /// Returns a capture's turn, with its event.
   Result<Turn*> turn_of(std::uint64_t capture, int device);
   /// Returns whether the call before may have been elsewhere than in `queue`, which then has to wait for it.
   bool is_behind(const device::Queue& queue, const Turn& turn) const;
 
   device::Executor& executor_;
-  /// By capture. 0: of calls that run at once, whose end the replays of graphs wait for and record as well.
+  /// The turns, by capture. 0: that of calls that run at once, whose end the replays of graphs wait for and record as
+  /// well.
   std::map<std::uint64_t, Turn> turns_;
   bool has_captured_ = false;
   const std::shared_ptr<int> graphs_ = std::make_shared<int>();  // each of them holds it, too
 };
 
-/// The end of the call before, and where it was.
+/// Holds the end of the call before, and where it was.
 struct CallOrder::Turn {
   std::unique_ptr<device::Event> end;
   std::optional<device::Queue> queue;  ///< none: there was no call

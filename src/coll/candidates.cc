@@ -11,7 +11,8 @@ namespace {
 
 constexpr unsigned kNarrow = 256, kWide = device::kBlockThreads;
 
-/// A plan that nothing but the number of ranks decides, for operations where no rank knows how much all others send.
+/// Returns the plan that only the number of ranks decides, for operations where no rank knows how much all others
+/// send.
 std::vector<Plan> fixed(const CallKey& which, device::Kind kind, unsigned most_blocks) {
   const unsigned blocks = kind == device::Kind::host ? 1 : std::bit_floor(most_blocks);
   if (which.operation == Operation::all_to_all_v) return {{Algorithm::direct, blocks, kNarrow}};

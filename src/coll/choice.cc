@@ -32,8 +32,8 @@ Plan choose(const CallKey& which, const Team& team, device::Kind kind, const Fig
   // Nowhere faster than two_shot when this was written (docs/tune/algorithms/copy_engines.md): taken where it was
   // tuned.
   std::erase_if(plans, [](const Plan& plan) { return plan.algorithm == Algorithm::copy_engines; });
-  // Between four GPUs no faster than packets, by more blocks (docs/tune/algorithms/whole.md): taken where it was
-  // tuned.
+  // one_shot_whole is no faster than packets between four GPUs, by more blocks (docs/tune/algorithms/whole.md): taken
+  // where it was tuned.
   if (team.size > 2)
     std::erase_if(plans, [](const Plan& plan) { return plan.algorithm == Algorithm::one_shot_whole; });
   return *std::ranges::min_element(plans, {},

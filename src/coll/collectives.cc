@@ -18,12 +18,12 @@ constexpr bool overlap(const std::byte* a, std::uint64_t a_bytes, const std::byt
   return a < b + b_bytes && b < a + a_bytes;
 }
 
-/// What a rank reads and writes.
+/// Says what a rank reads and writes.
 struct Buffers {
   std::uint64_t input_bytes = 0, output_bytes = 0;  ///< 0: none
   std::uint64_t input_own = 0, output_own = 0;      ///< where this rank's own message is in them
 
-  /// Where every rank gives or gets a message of `bytes`.
+  /// Describes an operation where every rank gives or gets a message of `bytes`.
   Buffers(Operation operation, std::uint64_t bytes, bool is_root, int rank, int size) {
     const auto ranks = static_cast<unsigned>(size);
     if (gives(operation, is_root)) input_bytes = bytes * (scatters(operation) ? ranks : 1);
@@ -33,7 +33,7 @@ struct Buffers {
   }
 };
 
-/// The call of a rank alone.
+/// Does the call of a rank alone.
 Status do_alone(const Call& call, device::Lane& lane) {
   if (call.operation == Operation::barrier) return {};
   if (reduces(call.operation))
@@ -166,7 +166,7 @@ Status Collectives::check_buffers(const Request& request, std::uint64_t bytes) c
   const bool reads = buffers.input_bytes != 0, writes = buffers.output_bytes != 0;
   const bool in_place = reads && writes && input != nullptr && output != nullptr &&
                         input + buffers.input_own == output + buffers.output_own;
-  // In place, the larger one holds the other.
+  // The larger buffer holds the other, where the call works in place.
   const auto access = in_place ? device::Access::write : device::Access::read;
   if (reads && !(in_place && buffers.input_bytes <= buffers.output_bytes))
     if (auto status = check_buffer(input, buffers.input_bytes, access, "input"); !status) return status;
@@ -209,7 +209,7 @@ Result<Exchange> Collectives::messages_of(const Request& request) const {
     with.received = request.received[rank] * width;
     if (with.sent != 0) with.from = input + request.sent_from[rank] * width;
     if (with.received != 0) with.to = output + request.received_to[rank] * width;
-    // Each message may lie in an allocation of its own, and the address that places count from in none.
+    // Each message may lie in an allocation of its own, and the address that places count from in no allocation.
     if (with.sent != 0)
       if (auto status = check_buffer(with.from, with.sent, device::Access::read, "input"); !status) return status;
     if (with.received != 0)
@@ -218,7 +218,7 @@ Result<Exchange> Collectives::messages_of(const Request& request) const {
   for (std::size_t to = 0; to < ranks; ++to)
     for (std::size_t from = 0; from < ranks; ++from) {
       const Exchange::Message &sent = exchange.with[to], &received = exchange.with[from];
-      const bool stays = from == own && received.from == received.to;  // nobody writes there
+      const bool stays = from == own && received.from == received.to;  // no rank writes there
       if (sent.sent == 0 || received.received == 0 || stays) continue;
       if (overlap(sent.from, sent.sent, received.to, received.received))
         return Status(Code::invalid_argument,
@@ -239,7 +239,7 @@ Status Collectives::call(const Request& request, device::Lane& lane, const Plan*
             request.reduction,
             {}};
   call.reduction.ranks = static_cast<std::uint32_t>(node_.size());
-  // What one rank has nothing to do in, others may.
+  // Other ranks may have work in these operations where this one has none.
   const bool always = call.operation == Operation::barrier || call.operation == Operation::all_to_all_v;
   if (call.operation == Operation::all_to_all_v) {
     auto messages = messages_of(request);
@@ -311,7 +311,7 @@ Status Collectives::send_receive(std::span<const Message> messages, device::Lane
 
 Status Collectives::explain(Status status) {
   comm::Group& group = node_.group();
-  // Without the mutex: who asks how things stand must not wait for a call that another thread makes.
+  // The mutex is not taken: a thread that asks how things stand must not wait for a call that another thread makes.
   const Noted noted = noted_.load(std::memory_order_relaxed);
   const std::uint64_t calls = noted.sequence;
   if (status.code() != Code::timed_out || calls == 0 || group.failed()) return status;
@@ -337,7 +337,8 @@ Status Collectives::explain(Status status) {
 }
 
 Result<bool> Collectives::idle() {
-  // Who enqueues may wait for room in its stream, with the mutex: what is in the way is not over.
+  // A thread that enqueues may wait for room in its stream while it holds the mutex: the calls before are not over
+  // then.
   const std::unique_lock lock(mutex_, std::try_to_lock);
   return lock ? order_.idle() : Result<bool>(false);
 }

@@ -1,4 +1,5 @@
-// The collectives of a communicator: checks a call, sees to its order among the streams, and starts the chosen plan.
+// Collectives makes the collective calls of a communicator: it checks a call, sees to its order among the streams,
+// and starts the chosen plan.
 #pragma once
 
 #include <algorithm>
@@ -43,47 +44,48 @@ class Collectives {
 
   /// Enqueues the collective in the order of `lane`. Every rank makes the same calls in the same order, on whatever
   /// lanes; they then run in this order. The first call of a communicator meets all ranks to make scratch memory;
-  /// later ones wait for nobody. `forced`: this plan instead of the chosen one; the same on every rank. Errors:
+  /// later ones wait for no rank. `forced`: this plan instead of the chosen one; the same on every rank. Errors:
   /// invalid_argument (null, freed, pageable or overlapping memory, too short, a type without this operator, no such
   /// root), those of Scratch::create on the first call, peer_lost, aborted.
   Status call(const Request& request, device::Lane& lane, const Plan* forced = nullptr);
 
-  /// On every rank, before the first call: the last kBlocksForMessages are left to messages, and every plan must do
-  /// with the others. `most`: that one message has, whatever is planned; the same on every rank, at least 1.
+  /// Leaves the last kBlocksForMessages to messages; every plan must do with the others. To be called on every rank,
+  /// before the first call. `most`: one message has at most so many, whatever is planned; the same on every rank, at
+  /// least 1.
   void keep_blocks_for_messages(unsigned most = kBlocksForMessages) {
     blocks_ = {kBlocksBesideMessages, kBlocksForMessages, false};
     most_of_a_message_ = std::min(most, kBlocksForMessages);
   }
   bool keeps_blocks_for_messages() const { return !blocks_.shared; }
-  /// After meet(), of a communicator that keeps blocks for them. Enqueues messages, all at the same time, in the
+  /// Enqueues messages, all at the same time, after meet() and in a communicator that keeps blocks for them: in the
   /// order of `lane` and behind the calls so far; between two ranks they are in the order in which both have them,
   /// whatever calls they are in. Their blocks and threads are chosen here, by their bytes alone. Errors:
   /// invalid_argument (null, freed, pageable or too short memory, but where there are no bytes; no such peer; as
-  /// coll::send_receive), peer_lost, aborted: see
-  /// node::Node::admits().
+  /// coll::send_receive), peer_lost, aborted: see node::Node::admits().
   Status send_receive(std::span<const Message> messages, device::Lane& lane);
 
-  /// Collective. What the first call would do before it waits for nobody. Errors: those of Scratch::create.
+  /// Collective. Does ahead what the first call would do, after which calls wait for no rank on the host. Errors:
+  /// those of Scratch::create.
   Status meet();
 
-  /// Returns what call() would take. After the first call.
+  /// Returns the plan that call() would take. After the first call.
   Plan plan(const CallKey& which);
 
-  /// Returns whether such a call would go straight between the ranks' buffers, if that is faster: see Windows::reach.
+  /// Returns whether the call can go straight between the ranks' buffers, where that is faster: see Windows::reach.
   bool reaches(const Call& call);
 
   /// Collective. From now on calls whose buffers lie in `window`, at the same offsets on every rank, may use those of
   /// all ranks straight. Errors: those of Windows::look_at.
   Status use(const std::shared_ptr<path::Window>& window);
-  /// Returns whether use() found it to be of use; the same on every rank.
+  /// Returns whether use() accepted the window; equal on every rank.
   bool uses(const path::Window& window);
-  /// Before the window is closed.
+  /// Forgets a window, before it is closed.
   void forget(const path::Window& window);
-  /// All of them, on every rank.
+  /// Forgets all windows, on every rank.
   void forget_windows();
 
-  /// Returns what a wait that passed its limit meant for the collectives: names the ranks that have not made the
-  /// latest call, and ends the communicator, so that all ranks learn the same. Other results pass unchanged.
+  /// Explains a wait that passed its limit: names the ranks that have not made the latest call, and ends the
+  /// communicator, so that all ranks learn of it. Returns other results unchanged.
   Status explain(Status status);
 
   /// Lets `lane` wait for the calls so far, where the latest was on another stream; of those that a capture recorded,
@@ -91,7 +93,7 @@ class Collectives {
   /// gone.
   Status follow(device::Lane& lane);
 
-  /// Returns how many calls this rank has made that others are to make, too, at once: all but captured ones. From any
+  /// Returns how many calls this rank has made that the other ranks must make too, without captured ones. From any
   /// thread.
   std::uint64_t calls() const { return noted_.load(std::memory_order_relaxed).sequence; }
 
@@ -103,7 +105,7 @@ class Collectives {
 
   /// Collective, and harmless where no collective was called: for when all calls are done.
   Status close();
-  /// Instead of close(), where ranks do not end together: see Scratch::unmap.
+  /// Unmaps what collectives have mapped, instead of close(), where ranks do not end together: see Scratch::unmap.
   void unmap();
 
   /// Null before the first call.
@@ -118,7 +120,8 @@ class Collectives {
   /// `what`: its name in errors.
   Status check_buffer(const void* data, std::uint64_t bytes, device::Access access, std::string_view what) const;
   Status check_memory(const void* data, std::uint64_t bytes, device::Access access) const;
-  /// For other ranks to see that this one has made it. Not of a captured call: who replays it how often nobody knows.
+  /// Notes a call, for other ranks to see that this one has made it. Not a captured one: how often it is replayed is
+  /// not known.
   void note(const Call& call);
 
   node::Node& node_;

@@ -24,7 +24,7 @@ struct Formula {
     work.way = Way::pull;
     return work;
   }
-  /// In one chunk a block, with meetings instead of counts.
+  /// Describes work sent in one chunk a block, with meetings instead of counts.
   static Work at_once(Work work) {
     work.meets = true;
     work.handovers = work.crossings;

@@ -1,4 +1,4 @@
-// What a plan should cost: how much its busiest rank has to do, by the formulas of docs/tune/algorithms/, and how
+// Estimates what a plan costs: how much its busiest rank has to do, by the formulas of docs/tune/algorithms/, and how
 // long that takes with a machine's figures.
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace sennit::coll {
 
-/// What the busiest rank of a plan does, one thing after the other. Bytes are of one rank.
+/// Says what the busiest rank of a plan does, one thing after the other. Bytes are of one rank.
 struct Work {
   bool packets = false;  ///< data and tag together, instead of chunks with signals
   bool engines = false;  ///< copy engines carry the bytes
@@ -27,13 +27,13 @@ struct Work {
   double by_engines = 0;  ///< bytes that copy engines carry afterwards, one flow to each peer
 };
 
-/// Where the formulas have none for an algorithm of the operation: all zero.
+/// Returns the work of an algorithm; all zero where the formulas do not cover it in this operation.
 Work work_of(const CallKey& which, Algorithm algorithm, int ranks);
 
-/// What a machine's GPUs take for it. Each number is a default: together they fit some 8400 measurements on 2 and 4 ×
-/// H200, of all algorithms and most operations with 4 to 256 blocks from 1 KiB to 256 MiB, to within 12 % (root mean
-/// square; what is near the best counts most). What they choose is within 18 % of the best of these everywhere, and
-/// within 8 % of it mostly.
+/// Holds the times that a machine's GPUs take for such work. Each number is a default: together they fit some 8400
+/// measurements on 2 and 4 × H200, of all algorithms and most operations with 4 to 256 blocks from 1 KiB to 256 MiB,
+/// to within 12 % (root mean square; what is near the best counts most). A plan chosen by them is within 18 % of the
+/// best of these everywhere, and within 8 % of it mostly.
 struct Figures {
   double launch_us = 2;               ///< of a kernel in a graph
   double late_us = 0.5;               ///< more, of one that does not begin before the end of the one before
@@ -69,7 +69,7 @@ struct Figures {
   bool operator==(const Figures&) const = default;
 };
 
-/// Where the time goes, in µs.
+/// Says where the time goes, in µs.
 struct Cost {
   double launch_us = 0;    ///< starting, once
   double crossing_us = 0;  ///< waiting for signals, fences, chunks
@@ -77,7 +77,7 @@ struct Cost {
   double total_us() const { return launch_us + crossing_us + moving_us; }
 };
 
-/// From the last rank's start to the last rank's end. The plan can do it (see most_bytes()).
+/// Predicts the time from the last rank's start to the last rank's end. The plan can do the call (see most_bytes()).
 Cost cost_of(const CallKey& which, const Plan& plan, const Team& team, const Figures& figures);
 inline double predict_us(const CallKey& which, const Plan& plan, const Team& team, const Figures& figures) {
   return cost_of(which, plan, team, figures).total_us();

@@ -1,5 +1,5 @@
-// Moving messages between ranks, every pair its own: what allgather, broadcast, gather, scatter, all-to-all and
-// all-to-all-v have in common. Only who sends what to whom differs, and that is said here.
+// Describes messages between ranks, every pair its own: allgather, broadcast, gather, scatter, all-to-all and
+// all-to-all-v have this in common. Only who sends what to whom differs, and that is said here.
 #pragma once
 
 #include "coll/operation.h"
@@ -25,8 +25,8 @@ struct Exchange {
   void cut(unsigned blocks, std::uint64_t least = 0);
 };
 
-/// The exchange that `operation` (one of those above but all-to-all-v) is for `rank`. `bytes`: of the message, or of
-/// each of the messages that lie side by side.
+/// Returns the exchange that `operation` (one of those above but all-to-all-v) is for `rank`. `bytes`: of the
+/// message, or of each of the messages that lie side by side.
 Exchange exchange_of(Operation operation, const std::byte* input, std::byte* output, std::uint64_t bytes, int root,
                      int rank, int size);
 

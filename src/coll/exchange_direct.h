@@ -47,7 +47,7 @@ struct ExchangeDirect {
   SENNIT_DEVICE device::Part from(int rank, const Block& block) const {
     return device::part_at(exchange.with[rank].received, exchange.with[rank].block_received, block.index());
   }
-  /// Its chunk that begins `at` bytes into it; empty beyond the end.
+  /// Returns the part's chunk that begins `at` bytes into it; empty beyond the end.
   SENNIT_DEVICE device::Part chunk(device::Part part, std::uint64_t at) const {
     const std::uint64_t begin = part.begin + at, end = begin + team.shape.slot(Layout::direct);
     return {begin < part.end ? begin : part.end, end < part.end ? end : part.end};

@@ -2,7 +2,7 @@
 // barrier: what small messages want.
 //
 // 1. Each block takes its part of every message; the epoch chooses one of its two places at every peer.
-// 2. It sends every peer the part of its message; an empty one where there is none.
+// 2. It sends every peer the part of its message; an empty one where there is no message.
 // 3. It keeps the part of the message to itself, and waits for those of all peers.
 //
 // A part is sent before one is kept in its place, by the same thread: an all-to-all may work in place. Places

@@ -1,5 +1,5 @@
-// Exchange, direct, through scratch, of messages whose parts each fit into a slot: as exchange_direct.h, but that
-// blocks meet, instead of counting chunks and telling each other of room. Fewer waits.
+// Exchange, direct, through scratch, of messages whose parts each fit into a slot: it works as exchange_direct.h
+// does, but blocks meet instead of counting chunks and telling each other of room. That takes fewer waits.
 //
 // 1. Each block sends its part of every message, and waits until all have: slots_in_turn.h.
 // 2. It copies what came, and the message to oneself, into its output.

@@ -1,4 +1,5 @@
-// Exchange, straight into the peers' outputs: for those in symmetric windows. No scratch, no copies.
+// Exchange, windows: every rank stores straight into the peers' outputs, which lie in symmetric windows. No scratch,
+// no copies.
 //
 // 1. Each block meets that of every rank: every output may be written.
 // 2. It stores its part of every message where the receiver wants it, its own last.

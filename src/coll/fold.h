@@ -1,4 +1,4 @@
-// Bringing any number of ranks down to a power of two, for the algorithms that halve and double: of the first ranks,
+// Brings any number of ranks down to a power of two, for the algorithms that halve and double: of the first ranks,
 // pairs (2i, 2i + 1) work as one.
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace sennit::coll {
 
-/// What a rank is while ranks are folded.
+/// Says what a rank is while ranks are folded.
 struct Folded {
   int core_size;  ///< the largest power of two that is not more than the ranks
   int core;       ///< number of this rank among those that go on; -1: its partner works for it
@@ -22,7 +22,7 @@ struct Folded {
       core = rank - pairs;
     }
   }
-  /// The rank that goes on as number `number`.
+  /// Returns the rank that goes on as number `number`.
   SENNIT_DEVICE static int rank_of(int number, int size, int core_size) {
     const int pairs = size - core_size;
     return number < pairs ? 2 * number : number + pairs;

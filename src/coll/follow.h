@@ -1,4 +1,4 @@
-// The part of a rank for which another one reduces: it sends its chunks there, and takes the finished ones if it
+// Does the work of a rank for which another one reduces: it sends its chunks there, and takes the finished ones if it
 // wants them.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The steps of a ring, two chunks at a time.
+// Takes the steps of a ring, two chunks at a time.
 #pragma once
 
 #include "device/program.h"

@@ -1,4 +1,4 @@
-// What ranks have to have in common to use each other's memory, beside sennit's version.
+// Names what ranks must have in common to use each other's memory, beside sennit's version.
 #pragma once
 
 #include <string>
@@ -6,12 +6,14 @@
 
 namespace sennit::coll {
 
-/// To be raised with every change of what ranks read and write in each other's memory: where slots, words and packets
-/// lie (team.h), what is counted there and when, and what the control segment holds; and of what they choose alike:
-/// algorithms and their numbers. Builds of one version that differ in it would read each other wrongly.
+/// The version is to be raised with every change of what ranks read and write in each other's memory: where slots,
+/// words and packets lie (team.h), what is counted there and when, and what the control segment holds; and of what
+/// they choose alike: algorithms and their numbers. Builds of one version that differ in it would read each other
+/// wrongly.
 inline constexpr unsigned kLayoutVersion = 3;
 
-/// For handshakes, and for people: "0.1.0 (layout 3)". Ranks of other builds cannot work together.
+/// Returns the build's name for handshakes, and for people: "0.1.0 (layout 3)". Ranks of other builds cannot work
+/// together.
 std::string build_of(std::string_view version, unsigned layout = kLayoutVersion);
 
 }  // namespace sennit::coll

@@ -1,5 +1,5 @@
-// A block's links to the same block of its peers: chunks into a ring of slots in the peer's scratch, or in its own
-// (see Way), in order, with counts for what has been sent and what has been taken. The algorithms that cut long
+// Links join a block to the same block of its peers: chunks go into a ring of slots in the peer's scratch, or in its
+// own (see Way), in order, with counts for what has been sent and what has been taken. The algorithms that cut long
 // messages into chunks are written with them.
 //
 //   Sending:    await_room(peers), write outgoing(peer) of each, advance(peers, {}).
@@ -37,7 +37,7 @@ class Peers {
     for (unsigned bits = bits_; bits != 0; bits &= bits - 1) ++ranks;
     return ranks;
   }
-  /// Number `k` of count(), from the lowest rank up.
+  /// Returns rank number `k` of count(), from the lowest rank up.
   SENNIT_DEVICE int at(unsigned k) const {
     int rank = 0;
     for (unsigned bits = bits_; (bits & 1) == 0 || k-- != 0; bits >>= 1) ++rank;
@@ -61,11 +61,11 @@ class Links {
   /// `pattern`: see use_of_slots().
   SENNIT_DEVICE Links(Block& block, const Team& team, Layout layout, Way way = Way::push, device::Word pattern = 0)
       : Links(block, team, use_of_slots(layout, way, team.shape.shares() ? pattern + kFewBlocks : pattern)) {}
-  /// For programs that use no slots: as they are.
+  /// Makes links for programs that use no slots: the slots stay as they are.
   SENNIT_DEVICE Links(Block& block, const Team& team)
       : Links(block, team, block.load(&team.counts[block.index()].use)) {}
 
-  /// Room in a slot.
+  /// Returns the room in a slot.
   SENNIT_DEVICE std::uint64_t room() const { return team_.shape.slot(layout()); }
 
   /// Waits for a chunk from each of `arrivals` and for room for one to each of `rooms`. False: give up, at once.
@@ -87,7 +87,7 @@ class Links {
   SENNIT_DEVICE std::byte* outgoing(int rank) const { return slot(rank, team_.rank, counts_.sent[rank]); }
   SENNIT_DEVICE const std::byte* incoming(int rank) const { return slot(team_.rank, rank, counts_.taken[rank]); }
 
-  /// Returns what `rank` gives to a reduction: `own` of this rank, of others the chunk that has come.
+  /// Returns what `rank` gives to a reduction: this rank's `own`, or another's chunk that has come.
   SENNIT_DEVICE const std::byte* given_by(int rank, const std::byte* own) const {
     return rank == team_.rank ? own : incoming(rank);
   }
@@ -136,7 +136,7 @@ class Links {
     return true;
   }
 
-  /// Returns where chunk number `count` lies on its way.
+  /// Returns the slot that chunk number `count` passes through.
   SENNIT_DEVICE std::byte* slot(int to, int from, device::Word count) const {
     const bool pull = way_in(use_) == Way::pull;
     return team_.slot(layout(), pull ? from : to, pull ? to : from, block_.index(), count);

@@ -14,10 +14,10 @@ class Meetings {
   SENNIT_DEVICE Meetings(Block& block, const Team& team)
       : block_(block), team_(team), next_(block.load(&kept().meetings) + 1) {}
 
-  /// The number of the next one, the same for all.
+  /// Returns the number of the next meeting, equal for all.
   SENNIT_DEVICE device::Word next() const { return next_; }
 
-  /// First half: says that this block has come.
+  /// Does the first half of a meeting: says that this block has come.
   SENNIT_DEVICE void come() {
     block_.signal_each(team_.ranks(), [&](unsigned i) -> device::Signal {
       const int peer = static_cast<int>(i);
@@ -40,20 +40,20 @@ class Meetings {
     return end(wait_id);
   }
 
-  /// For programs that lay out the slots in a way of their own: waits for the end of launches that did it in another;
+  /// Waits, in programs that lay out the slots in a way of their own, for the end of launches that did it in another;
   /// see links.h. False: give up, at once.
   SENNIT_DEVICE bool own_the_slots(device::Word use, device::Word wait_id) {
     return own(use, wait_id, block_.index() + 1);
   }
-  /// The same for programs whose blocks share all slots, also those of blocks that the launch has not: the next
-  /// launch that has them finds the use changed, and meets before it writes where a block of this one may still read.
-  /// A launch of fewer blocks that came since has laid out only its own blocks' slots, and these find it out; the
-  /// share of any other block begins behind them (Shape::share()).
+  /// Waits likewise, for programs whose blocks share all slots, also those of blocks that the launch has not: the
+  /// next launch that has them finds the use changed, and meets before it writes where a block of this one may still
+  /// read. A launch of fewer blocks that came since has laid out only its own blocks' slots, and these find it out;
+  /// the share of any other block begins behind them (Shape::share()).
   SENNIT_DEVICE bool own_all_slots(device::Word use, device::Word wait_id) {
     return own(use, wait_id, team_.shape.blocks);
   }
 
-  /// After a meeting: marks the slots of this block and, below `end`, of those that come to it when the launch's
+  /// Marks the slots of this block, after a meeting, and, below `end`, of those that come to it when the launch's
   /// blocks are dealt out again and again.
   SENNIT_DEVICE void mark(device::Word use, unsigned end) {
     for (unsigned block = block_.index(); block < end; block += block_.count())

@@ -18,7 +18,7 @@ namespace {
 constexpr unsigned kLines = FewMessages::kLines;
 using Lines = std::array<std::vector<Message>, kLines>;
 
-/// As Messages numbers them.
+/// Returns a message's line, as Messages numbers them.
 std::size_t line_of(const Message& message, const Team& team) {
   const int step = (message.peer - team.rank + team.size) % team.size;
   return 2 * static_cast<std::size_t>(step) + (message.sends ? 0 : 1);
@@ -39,7 +39,7 @@ Status check(const Lines& lines, const MessageBlocks& blocks) {
   return {};
 }
 
-/// Those of a rank that is alone, and has no scratch.
+/// Copies the messages of a rank that is alone, and has no scratch.
 Status copy_own(const Lines& lines, device::Lane& lane) {
   for (std::size_t i = 0; i < lines[0].size(); ++i) {
     const Message &from = lines[0][i], &to = lines[1][i];

@@ -1,4 +1,4 @@
-// A message between two ranks, and how ranks start those that they have with others.
+// Describes a message between two ranks, and starts those that a rank has with others.
 #pragma once
 
 #include <span>
@@ -17,22 +17,22 @@ struct Message {
   unsigned threads = device::kBlockThreads;  ///< of a block on a GPU
 };
 
-/// How the slots that a block has for a peer (of Layout::direct) are divided for messages.
+/// Says how the slots that a block has for a peer (of Layout::direct) are divided for messages.
 struct MessageSlots {
   device::Word depth = 2;   ///< a power of two: counts wrap around
   std::uint64_t bytes = 0;  ///< room in one
 
-  /// Of some 16 KiB, a default: long enough to be worth their signals, and as many as there is room for, up to eight,
-  /// so that what comes goes on while what came before is taken.
+  /// Cuts slots of some 16 KiB, a default: long enough to be worth their signals, and as many as there is room for,
+  /// up to eight, so that the next chunks arrive while those before are taken.
   static MessageSlots of(const Shape& shape);
 };
 
-/// Which blocks a communicator's messages have.
+/// Says which blocks a communicator's messages have.
 struct MessageBlocks {
   unsigned first = 0;  ///< messages have the slots and counts of blocks from here on
   unsigned count = kMostBlocks;
-  /// With the collectives of the communicator. Then each rank makes each launch, with messages of the same numbers of
-  /// blocks: the collective `sendrecv`.
+  /// Says whether they share blocks with the collectives of the communicator. Then each rank makes each launch, with
+  /// messages of the same numbers of blocks: the collective `sendrecv`.
   bool shared = true;
 };
 

@@ -1,5 +1,5 @@
-// Messages between pairs of ranks, any number of them at the same time. Who sends what to whom, its two ranks alone
-// know: no rank has to come for others, and each may put its messages into launches as it likes.
+// Messages between pairs of ranks, any number of them at the same time. Only the two ranks of a message know of it:
+// no rank has to come for others, and each may put its messages into launches as it likes.
 //
 // 1. Each block takes its part of every message; sender and receiver cut it alike.
 // 2. It copies what a rank sends to itself.
@@ -23,7 +23,7 @@
 
 namespace sennit::coll {
 
-/// Of at most `kMost` messages: all are arguments of the kernel.
+/// Moves at most `kMost` messages: all are arguments of the kernel.
 template <unsigned kMost>
 struct Messages {
   static constexpr const char* kName = "messages";
@@ -99,8 +99,8 @@ struct Messages {
   }
 
  private:
-  /// How far a block has come, by line. A line's own thread alone writes it, and what others read of it they read
-  /// between the wait and the signals.
+  /// Says how far a block has come, by line. A line's own thread alone writes it, and what others read of it they
+  /// read between the wait and the signals.
   struct Progress {
     std::uint64_t at[kLines];  ///< bytes of its part that are behind it
     device::Word count[kLines];
@@ -113,7 +113,7 @@ struct Messages {
   SENNIT_DEVICE std::uint8_t begin(unsigned line) const { return line == 0 ? std::uint8_t{0} : ends[line - 1]; }
   SENNIT_DEVICE static unsigned least(unsigned a, unsigned b) { return a < b ? a : b; }
 
-  /// Returns what is left of the block's part of the line's message, up to a slot.
+  /// Returns the next chunk, up to a slot long, of the block's part of the line's message.
   SENNIT_DEVICE device::Part chunk(const Progress& progress, unsigned line, unsigned block) const {
     const One& one = messages[progress.now[line]];
     const auto part = device::part_at(one.bytes, one.of_block, block);
@@ -138,7 +138,7 @@ struct Messages {
     for (; bits != 0; bits &= bits - 1) ++count;
     return count;
   }
-  /// The number of bit `k` of those that are set.
+  /// Returns the number of bit `k` of those that are set.
   SENNIT_DEVICE static unsigned at(std::uint32_t bits, unsigned k) {
     while (k-- != 0) bits &= bits - 1;
     unsigned number = 0;
@@ -152,7 +152,7 @@ struct Messages {
   }
 };
 
-/// What most launches are, and what every launch can be cut into.
+/// FewMessages is what most launches need, and every launch can be cut into such.
 using FewMessages = Messages<2 * kMostRanks>;
 using ManyMessages = Messages<96>;
 

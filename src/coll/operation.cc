@@ -11,7 +11,7 @@ namespace sennit::coll {
 
 namespace {
 
-// In the order of the enumerations.
+// The names stand in the order of the enumerations.
 constexpr std::array<std::string_view, kOperations> kOperationNames{
     "allreduce", "reduce_scatter", "allgather",    "reduce",   "broadcast", "gather",
     "scatter",   "all_to_all",     "all_to_all_v", "sendrecv", "barrier",

@@ -1,4 +1,4 @@
-// The collective operations, and the algorithms for them, by the field's names.
+// Names the collective operations, and the algorithms for them, by the field's names.
 #pragma once
 
 #include <cstdint>
@@ -55,18 +55,19 @@ enum class Algorithm : std::uint8_t {
 };
 inline constexpr int kAlgorithms = 26;
 
-/// Returns whether data travels with its tags: device/packet.h.
+/// Returns whether data travels with its tags, as packets: device/packet.h.
 constexpr bool sends_packets(Algorithm algorithm) {
   return algorithm == Algorithm::packets || algorithm == Algorithm::one_shot_packets ||
          algorithm == Algorithm::two_shot_packets;
 }
 
-/// Returns whether it works straight on the buffers of all ranks, which must lie in symmetric windows: windows.h.
+/// Returns whether the algorithm works straight on the buffers of all ranks, which must lie in symmetric windows:
+/// windows.h.
 constexpr bool needs_windows(Algorithm algorithm) {
   return algorithm == Algorithm::two_shot_windows || algorithm == Algorithm::direct_windows ||
          algorithm == Algorithm::copy_engines_windows;
 }
-/// Returns whether copy engines carry its bytes.
+/// Returns whether copy engines carry the algorithm's bytes.
 constexpr bool uses_engines(Algorithm algorithm) {
   return algorithm == Algorithm::copy_engines || algorithm == Algorithm::copy_engines_windows;
 }
@@ -74,7 +75,8 @@ constexpr bool uses_engines(Algorithm algorithm) {
 std::string_view name(Operation operation);  ///< "reduce_scatter"
 std::string_view name(Algorithm algorithm);  ///< "two_shot_packets"
 std::span<const Operation> all_operations();
-/// Also "reduce-scatter", "alltoall" and "bcast". Errors: invalid_argument, listing the names there are.
+/// Parses a name; also "reduce-scatter", "alltoall" and "bcast". Errors: invalid_argument, listing the names there
+/// are.
 Result<Operation> parse_operation(std::string_view text);
 
 constexpr bool reduces(Operation operation) {
@@ -85,7 +87,7 @@ constexpr bool has_root(Operation operation) {
   return operation == Operation::reduce || operation == Operation::broadcast || operation == Operation::gather ||
          operation == Operation::scatter;
 }
-/// Returns whether some rank's output has a message from each rank, and some rank's input one for each.
+/// Returns whether some rank's output has a message from each rank; scatters(): some rank's input has one for each.
 constexpr bool gathers(Operation operation) {
   return operation == Operation::allgather || operation == Operation::gather || operation == Operation::all_to_all ||
          operation == Operation::all_to_all_v;
@@ -100,7 +102,7 @@ constexpr bool works_in_place(Operation operation) {
   return operation != Operation::all_to_all && operation != Operation::all_to_all_v &&
          operation != Operation::sendrecv;
 }
-/// Returns whether a rank has an input, and an output.
+/// Returns whether a rank has an input; takes(): whether it has an output.
 constexpr bool gives(Operation operation, bool is_root) {
   const bool root_alone = operation == Operation::broadcast || operation == Operation::scatter;
   return operation != Operation::barrier && (is_root || !root_alone);

@@ -1,5 +1,5 @@
-// What the algorithms that pair ranks up have in common: the output is the place of work, and a block exchanges parts
-// of it with one peer at a time.
+// Holds what the algorithms that pair ranks up have in common: the output is the place of work, and a block exchanges
+// parts of it with one peer at a time.
 #pragma once
 
 #include "coll/links.h"
@@ -15,7 +15,7 @@ struct Pairwise {
   const ReduceCall& call;
   int rank;
 
-  /// The input of a part, as its operator wants it (a pre-multiplied sum multiplies here), into the output.
+  /// Copies the input of a part, as its operator wants it (a pre-multiplied sum multiplies here), into the output.
   SENNIT_DEVICE void lift(device::Part part) const {
     const auto source = [&](unsigned) -> const void* { return call.input + part.begin; };
     const auto destination = [&](unsigned) { return call.output + part.begin; };
@@ -36,7 +36,8 @@ struct Pairwise {
     return true;
   }
 
-  /// What the lower rank has is the first source, here and at the peer, so that both get the same bits.
+  /// Adds the peer's part. The lower rank's part is the first source, here and at the peer, so that both get equal
+  /// bits.
   SENNIT_DEVICE bool add(int peer, device::Part part, bool last) const {
     if (!links.await_arrival(Peers::one(peer))) return false;
     const auto source = [&](unsigned k) -> const void* {

@@ -1,4 +1,4 @@
-// Where the buffers of a call are on every rank, as this one reaches them.
+// Says where the buffers of a call are on every rank, as this one reaches them.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace sennit::coll {
 
-/// By rank, this one too. Known where the buffers lie in symmetric windows: see windows.h. Plain data, passed to
-/// kernels.
+/// Holds the buffers by rank, this one too. They are known where they lie in symmetric windows: see windows.h. Plain
+/// data, passed to kernels.
 struct PeerPointers {
   std::byte* input[kMostRanks] = {};
   std::byte* output[kMostRanks] = {};

@@ -1,4 +1,4 @@
-// Every block program of coll/, for the code that compiles or starts them all.
+// Includes every block program of coll/, for the code that compiles or starts them all.
 #pragma once
 
 #include "coll/allgather_ring.h"

@@ -1,4 +1,4 @@
-// A build without CUDA: the block programs of coll/ have no GPU entry.
+// Stands in for the kernels in a build without CUDA: the block programs of coll/ have no GPU entry.
 #include "coll/programs.h"
 
 namespace sennit::device {

@@ -1,4 +1,4 @@
-// Block programs that move messages over links and reduce nothing, compiled for GPUs.
+// Compiles for GPUs the block programs that move messages over links and reduce nothing.
 #include "coll/programs.h"
 #include "device/cuda/block.cuh"
 

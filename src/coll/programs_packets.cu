@@ -1,4 +1,4 @@
-// Block programs that send packets, compiled for GPUs.
+// Compiles for GPUs the block programs that send packets.
 #include "coll/programs.h"
 #include "device/cuda/block.cuh"
 

@@ -1,4 +1,4 @@
-// Block programs that reduce over links, beside copy engines, or alone, compiled for GPUs.
+// Compiles for GPUs the block programs that reduce over links, beside copy engines, or alone.
 #include "coll/programs.h"
 #include "device/cuda/block.cuh"
 

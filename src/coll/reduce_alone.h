@@ -1,4 +1,4 @@
-// A rank alone: its input is the result, but for what the operator does to each input.
+// Reduces where a rank is alone: its input is the result, but for what the operator does to each input.
 #pragma once
 
 #include "coll/reduce_call.h"
@@ -20,8 +20,8 @@ struct ReduceAlone {
   }
 };
 
-/// Blocks of a launch over so many bytes that waits for no other rank. A default: each has 64 KiB, and there are
-/// enough of them to fill a GPU.
+/// Returns the number of blocks of a launch over so many bytes that waits for no other rank. A default: each has 64
+/// KiB, and there are enough of them to fill a GPU.
 unsigned blocks_alone(std::uint64_t bytes);
 
 /// Errors: those of the lane.

@@ -1,4 +1,4 @@
-// What every program that reduces is told.
+// Holds what every program that reduces needs to know.
 #pragma once
 
 #include "coll/slice_chunks.h"
@@ -7,7 +7,7 @@
 
 namespace sennit::coll {
 
-/// As a root: every rank gets the result.
+/// Stands for a root: every rank gets the result.
 inline constexpr int kEveryRank = -1;
 
 struct ReduceCall {
@@ -18,12 +18,12 @@ struct ReduceCall {
   int root = kEveryRank;
   Partition partition;  ///< of `bytes`, as the program wants it
 
-  /// Of a reduce-scatter: what this rank gives for another.
+  /// Returns what this rank gives for another in a reduce-scatter.
   SENNIT_DEVICE const std::byte* input_for(int rank) const { return input + static_cast<unsigned>(rank) * bytes; }
   SENNIT_DEVICE bool wants(int rank) const { return root == kEveryRank || rank == root; }
 };
 
-/// Every source that is a rank's own input.
+/// Marks every source as a rank's own input.
 SENNIT_DEVICE device::Stage whole(int ranks) {
   return {(1u << ranks) - 1, true};
 }

@@ -17,7 +17,7 @@ Status reduce_rows(std::span<const std::byte* const> rows, std::byte* output, st
   ReduceRows step{{}, 0, output, bytes, reduction};
   std::size_t next = 0;
   do {
-    // What is there so far is the first of the next ones.
+    // The result so far is the first of the next rows.
     step.count = next != 0 ? 1 : 0;
     if (next != 0) step.rows[0] = output;
     while (step.count < device::kMostOperands && next < rows.size()) step.rows[step.count++] = rows[next++];

@@ -1,4 +1,4 @@
-// Several inputs that are all in this rank's memory become one; no other rank takes part.
+// Reduces several inputs that are all in this rank's memory to one; no other rank takes part.
 #pragma once
 
 #include <span>

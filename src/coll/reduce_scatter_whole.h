@@ -1,6 +1,6 @@
-// Reduce-scatter, direct, through scratch, of messages whose parts each fit into a slot: as reduce_scatter_direct.h,
-// but that blocks meet, instead of counting chunks and telling each other of room. Fewer waits. And an allreduce in
-// one shot, where the input for every rank is the same: all of it.
+// Reduce-scatter, direct, through scratch, of messages whose parts each fit into a slot: it works as
+// reduce_scatter_direct.h does, but blocks meet instead of counting chunks and telling each other of room. That takes
+// fewer waits. It is also an allreduce in one shot, where the input for every rank is the same: all of it.
 //
 // 1. Each block sends its part of every rank's message, and waits until all have: slots_in_turn.h.
 // 2. It reduces the part of its own message from all ranks, in their order, into its output.

@@ -44,7 +44,7 @@ constexpr std::uint64_t least_bytes(int ranks) {
   return Shape::of_block(depth_of(Layout::mesh) * static_cast<unsigned>(ranks - 1) * 1 * KiB, ranks).bytes();
 }
 
-/// The NUMA node of this rank's device; 0 where nothing is known, so that all are taken for one socket.
+/// Returns the NUMA node of this rank's device; 0 where nothing is known, so that all are taken for one socket.
 int socket_of(node::Node& node) {
   for (const machine::Device& device : node.machine().devices)
     if (device.id == node.device_id()) return std::max(device.numa, 0);
@@ -106,7 +106,7 @@ Result<std::unique_ptr<Scratch>> Scratch::create(node::Node& node, std::uint64_t
   team.counts = reinterpret_cast<BlockCounts*>(scratch->counts_.data());
 
   status = scratch->create_on_device(scratch->bytes_, &device::Executor::allocate_for_peers);
-  // Where files of GPU memory cannot be passed on, the driver's own handles may be.
+  // The driver's own handles may be passed on where files of GPU memory cannot.
   if (status.code() == Code::unsupported)
     status = scratch->create_on_device(scratch->bytes_, &device::Executor::allocate);
   if (status.code() == Code::unsupported) {
@@ -121,7 +121,7 @@ Status Scratch::create_on_device(std::uint64_t bytes, Allocate allocate) {
   comm::Group& group = node_.group();
   auto memory = (node_.executor().*allocate)(node_.device(), bytes);
   Status status = memory.status();
-  // Slots need no zeros: nobody reads one before its count says so.
+  // Slots need no zeros: no rank reads one before its count says so.
   if (status.ok()) status = clear(node_.lane(), memory->data(), Shape::kSlotsOffset);
   if (auto agreed = comm::agree(group.exchange(), status, {}); !agreed) return agreed.status();
   memory_ = std::move(*memory);
@@ -179,8 +179,8 @@ Status Scratch::create_in_host_memory(std::uint64_t bytes) {
 }
 
 Scratch::~Scratch() {
-  // Where a rank gave up, programs may not be over. CUDA frees these once they are, as it does with all memory of
-  // cudaMalloc; what is of cuMemCreate it would unmap at once.
+  // Programs may still run where a rank gave up. CUDA frees the counts once these programs are over, as it does with
+  // all memory of cudaMalloc; memory of cuMemCreate it would unmap at once.
   counts_ = {};
 }
 

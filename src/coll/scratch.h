@@ -1,4 +1,4 @@
-// Scratch memory of a node's ranks, mapped by all of them: what a Team points to.
+// Allocates scratch memory of a node's ranks, mapped by all of them: what a Team points to.
 #pragma once
 
 #include <memory>
@@ -26,19 +26,19 @@ class Scratch {
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
 
-  /// As a program on this rank's device sees it.
+  /// Returns the team as a program on this rank's device sees it.
   const Team& team() const { return team_; }
   /// True where it lies in host memory.
   bool in_host_memory() const { return !files_.empty(); }
-  /// Bytes of device memory that it takes on this rank, and of host memory.
+  /// Returns the bytes of device memory that it takes on this rank, and of host memory.
   std::uint64_t device_bytes() const { return in_host_memory() ? 0 : memory_.bytes(); }
   std::uint64_t host_bytes() const { return in_host_memory() ? bytes_ : 0; }
 
   /// Collective: to be called when no rank's programs use it any more; without it the memory of a rank that ends
   /// early may be freed while a peer still maps it.
   Status close();
-  /// Not collective: gives up what this rank has mapped of others, when none of its programs runs any more. Its own
-  /// memory has to stay until all others have done the same.
+  /// Gives up, not collectively, what this rank has mapped of others, when its programs run no more. Its own memory
+  /// has to stay until all others have done the same.
   void unmap();
 
  private:

@@ -1,11 +1,11 @@
-// How a block works through its part of a message, or of every rank's slice of one, chunk by chunk.
+// Takes a block through its part of a message, or of every rank's slice of one, chunk by chunk.
 #pragma once
 
 #include "device/part.h"
 
 namespace sennit::coll {
 
-/// How a message is cut among ranks and blocks. Worked out by the host, since a GPU takes long to divide.
+/// Says how a message is cut among ranks and blocks. The host computes it, since a GPU takes long to divide.
 struct Partition {
   std::uint64_t slice = 0;  ///< of each rank but the last ones; all of a message that is not sliced
   std::uint64_t each = 0;   ///< of a slice, of each block but the last ones
@@ -27,7 +27,7 @@ struct SliceChunks {
       : bytes(message),
         apart(partition.apart),
         part(device::part_at(partition.slice, partition.each, block)),
-        // Equal ones: none is short.
+        // All chunks are equal: the last is not short.
         chunk(part.bytes() <= most ? most : device::part_of(part.bytes(), 0, chunks_of(part.bytes(), most)).end) {}
 
   /// Cut into an even number of equal chunks, for in_turns(); a short part stays one.
@@ -43,9 +43,9 @@ struct SliceChunks {
   SENNIT_DEVICE static unsigned chunks_of(std::uint64_t bytes, std::uint64_t most) {
     return static_cast<unsigned>((bytes + most - 1) / most);
   }
-  /// The same for every slice, so that ranks agree where the last slices are short.
+  /// Counts the chunks of a whole slice: equal for every slice, so that ranks agree where the last slices are short.
   SENNIT_DEVICE unsigned count() const { return chunks_of(part.bytes(), chunk); }
-  /// Returns where chunk `index` of slice `of` lies in the message; may be empty, and is beyond the last.
+  /// Returns the range of chunk `index` of slice `of` in the message; it may be empty, and is beyond the last.
   SENNIT_DEVICE device::Part of(int of, unsigned index) const {
     const std::uint64_t end = apart * static_cast<unsigned>(of) + part.end;
     std::uint64_t first = apart * static_cast<unsigned>(of) + part.begin + index * chunk;

@@ -1,10 +1,11 @@
-// One step in which every rank sends each peer a message whose parts fit a slot, for programs whose blocks meet.
+// Takes one step in which every rank sends each peer a message whose parts fit a slot, for programs whose blocks
+// meet.
 //
 // 1. Each block stores its part of every message into a slot of the peer.
 // 2. It meets the block of every rank: all has come.
 //
-// Of a peer's two slots they take one and the other in turn, as meetings are counted. Who writes into one again has
-// passed the meeting in between, to which peers come after they have read it.
+// Of a peer's two slots they take one and the other in turn, as meetings are counted. A rank that writes into one
+// again has passed the meeting in between, to which peers come after they have read it.
 #pragma once
 
 #include "coll/meeting.h"
@@ -18,7 +19,7 @@ class SlotsInTurn {
 
   SENNIT_DEVICE SlotsInTurn(Block& block, const Team& team) : block_(block), team_(team), meetings_(block, team) {}
 
-  /// Once a launch. `message(peer)`: a Copy without a place to go. False: give up, at once.
+  /// Sends, once a launch. `message(peer)`: a Copy without a place to go. False: give up, at once.
   template <class Message>
   SENNIT_DEVICE bool send(Message message) {
     if (!meetings_.own_all_slots(use_of_slots(Layout::direct, Way::push, in_one_shot(block_.count())), kUse))
@@ -33,7 +34,7 @@ class SlotsInTurn {
     return meetings_.meet(kAllSent);  // 2.
   }
 
-  /// After send(): what `peer` has sent.
+  /// Returns what `peer` has sent, after send().
   SENNIT_DEVICE const std::byte* from(int peer) const { return slot(team_.rank, peer); }
 
  private:

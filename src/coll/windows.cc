@@ -71,7 +71,7 @@ std::optional<PeerPointers> Windows::reach(const Call& call, int size) const {
       if (find(call.output, all, reach.output)) return reach;
       break;
     case Operation::all_to_all:
-      // In place, peers would overwrite what is not sent yet.
+      // Peers would overwrite in place what is not sent yet.
       if (call.input != call.output && find(call.input, all, reach.input) && find(call.output, all, reach.output))
         return reach;
       break;

@@ -1,5 +1,5 @@
-// Symmetric windows: memory that every rank has registered, and in which collectives use the same places on every
-// rank. Who has its buffers there spares collectives the way through scratch.
+// Symmetric windows are memory that every rank has registered, and in which collectives use equal places on every
+// rank. A program whose buffers lie there spares collectives the way through scratch.
 #pragma once
 
 #include <memory>
@@ -25,12 +25,12 @@ class Windows {
   /// have registered different lengths).
   static Result<std::optional<One>> look_at(node::Node& node, path::Window& window);
   void add(const One& one) { all_.push_back(one); }
-  /// Also of one that was never added.
+  /// Removes a window, also one that was never added.
   void remove(const path::Window& window);
   bool has(const path::Window& window) const;
 
-  /// Returns where the call's buffers are on all ranks; none unless they lie in windows, as far as the operation
-  /// reaches into them. Whether they do must be the same on every rank: its caller has promised that.
+  /// Returns the addresses of the call's buffers on all ranks; no value unless the buffers lie in windows, as far as
+  /// the operation reaches into them. Whether they do must be equal on every rank: the caller has promised that.
   std::optional<PeerPointers> reach(const Call& call, int size) const;
 
  private:

@@ -18,7 +18,7 @@ namespace sennit::comm {
 
 namespace {
 
-// Returns how long a leaver waits for slow readers of its goodbye; without it they would report a death.
+// A rank that leaves waits so long for slow readers of its goodbye; without that they would report a death.
 constexpr milliseconds kFarewell(200);
 constexpr std::uint32_t kWakeup = 0xFFFFFF;  ///< the number of event_; links have theirs from 0
 

@@ -42,9 +42,9 @@ class Agent {
   /// Takes part in fetch() under the number returned until withdrawn.
   std::uint64_t offer(UniqueFd file);
   void withdraw(std::uint64_t id);
-  /// A duplicate of what `peer` (this rank included) offers under `id`, closed on exec. Errors: invalid_argument
-  /// (not of this node); not_found (nothing under this number); out_of_memory (no descriptors left); peer_lost,
-  /// aborted, timed_out.
+  /// Fetches a duplicate of what `peer` (this rank included) offers under `id`, closed on exec. Errors:
+  /// invalid_argument (not of this node); not_found (nothing under this number); out_of_memory (no descriptors left);
+  /// peer_lost, aborted, timed_out.
   Result<UniqueFd> fetch(int peer, std::uint64_t id, Deadline deadline);
   /// begin_fetch() and fetched() are fetch() in two steps, for callers that must not wait: begin_fetch() returns the
   /// number of a request, and fetched() its result, once, or nothing while there is no answer yet.
@@ -58,27 +58,29 @@ class Agent {
   void on_nudge(std::function<void()> call);
 
   bool failed() const { return failed_.load(std::memory_order_acquire); }
-  /// The first failure, ok while there is none.
+  /// Returns the first failure; ok while there is none.
   Status failure() const;
-  /// The same of what is said to, or waited for from, `peers` alone: the death of one of them, or of a leader by whom
-  /// words to them go; or a failure that is nobody's death. Ok where others have died.
+  /// Returns the first failure that matters to somebody who talks to, or waits for, `peers` alone: the death of one
+  /// of them, or of a leader by whom messages to them go; or a failure that is no rank's death. Ok where only others
+  /// have died.
   Status failure(std::span<const int> peers) const;
   /// Has `peer` said goodbye?
   bool has_left(int peer) const;
-  /// From now on a peer that is gone without a goodbye has left, and is not taken to have died, where `has_ended`
-  /// says so of it: asked once it is gone, from the agent's thread, which holds no lock then.
+  /// Excuses peers from now on: one that is gone without a goodbye has left, and is not taken to have died, where
+  /// `has_ended` says so of it. That is asked once the peer is gone, from the agent's thread, which holds no lock
+  /// then.
   void excuse(std::function<bool(int peer)> has_ended);
   /// Ends the group for everyone, with this as the reason.
   void fail(const Status& why) { fail(why, nullptr, kNobody); }
   /// Called once, from the agent's thread, with the first failure; soon, if there was one already.
   void on_failure(std::function<void(const Status&)> call);
 
-  /// Sends `what` to `peer` of any node, by way of leaders where there is no link. Words of one rank to another come
-  /// in order. One may be lost: where its reader has no on_word() yet, or somebody on its way leaves. Of more than
-  /// kLargestWord bytes none is sent, and the group fails: its reader would take this rank for dead.
+  /// Sends `what` to `peer` of any node, by way of leaders where there is no link. Messages of one rank to another
+  /// come in order. One may be lost: where its reader has no on_word() yet, or somebody on its way leaves. A message
+  /// of more than kLargestWord bytes is not sent, and the group fails: its reader would take this rank for dead.
   void tell(int peer, Bytes what);
-  /// What becomes of words for this rank, from now on: called from the agent's thread, which must not be kept
-  /// waiting.
+  /// Sets what is called with control messages for this rank, from now on. The agent's thread calls it, and must not
+  /// be kept waiting.
   void on_word(std::function<void(int from, const Bytes& what)> call);
 
  private:
@@ -100,7 +102,8 @@ class Agent {
   Agent(int rank, const std::vector<Member>& members, const std::vector<int>& leaders)
       : rank_(rank), members_(members), leaders_(leaders) {}
   void react(std::uint32_t number, std::uint32_t events);
-  /// What was to be heard or said is lost: nobody can rely on this rank, and others are to hear of it.
+  /// Fails because memory ran out: what was to be received or sent is lost, no peer can rely on this rank any more,
+  /// and the others are to hear of it.
   void run_out_of_memory();
   void hear(Link& link);
   void handle(Link& link, Frame frame);
@@ -136,7 +139,7 @@ class Agent {
 
   mutable std::mutex mutex_;  // guards what follows; never held while a link's is being taken
   std::condition_variable changed_;
-  Status failure_, other_failure_;  // the first, and the first that is nobody's death
+  Status failure_, other_failure_;  // the first, and the first that is no rank's death
   std::map<int, Status> deaths_;    // by rank
   std::set<int> left_;
   std::map<std::uint64_t, UniqueFd> offers_;

@@ -1,4 +1,4 @@
-// The agent's part in passing files: offers, requests and answers.
+// Does the agent's part in passing files: offers, requests and answers.
 #include <fcntl.h>
 
 #include <fmt/format.h>
@@ -52,7 +52,8 @@ Result<UniqueFd> Agent::fetch(int peer, std::uint64_t id, Deadline deadline) {
   for (;;) {
     if (auto done = outcome(*request)) return std::move(*done);
     if (deadline.passed()) break;
-    // In slices: some sanitizers and older C libraries misjudge one long timed wait on the steady clock.
+    // The wait is cut into slices: some sanitizers and older C libraries misjudge one long timed wait on the steady
+    // clock.
     changed_.wait_for(lock, milliseconds(std::min(deadline.poll_ms(), 1000)));
   }
   requests_.erase(*request);
@@ -118,7 +119,7 @@ void Agent::deliver(const Frame& frame, UniqueFd file) {
   const bool found = reader.number() != 0;
   const std::lock_guard lock(mutex_);
   const auto request = requests_.find(number);
-  if (request == requests_.end()) return;  // nobody waits any more
+  if (request == requests_.end()) return;  // no thread waits any more
   request->second.answered = true;
   request->second.found = found;
   request->second.file = std::move(file);

@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* kPurpose = "bootstrap";
 
-// Where to meet and what to prove, however it was learned.
+// Says where to meet and what to prove, however this was learned.
 struct Meeting {
   Address address;
   std::string secret;

@@ -1,4 +1,4 @@
-// Memory that all ranks of a node share for coordination: signals' slots, and what each rank did last.
+// Lays out the memory that all ranks of a node share for coordination: signals' slots, and what each rank did last.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace sennit::comm {
 
-/// What a rank is doing, for the error message of whoever waits for it.
+/// Describes what a rank is doing, for the error message of a peer that waits for it.
 struct Operation {
   std::string name;  ///< first 39 bytes are kept
   std::uint64_t sequence = 0;
@@ -35,19 +35,19 @@ class ControlSegment {
   ControlSegment& operator=(ControlSegment&& other) noexcept;
   ~ControlSegment();
 
-  /// To pass to peers; stays owned by the segment.
+  /// Returns the file to pass to peers; it stays owned by the segment.
   int file() const { return file_.get(); }
   int ranks() const { return ranks_; }
 
-  /// The words of the node's rank number `member` (its position in Group::node_ranks()).
+  /// Returns the words of the node's rank number `member` (its position in Group::node_ranks()).
   RankSlots& slots(int member) const;
-  /// All of it, for executors that make it visible to devices.
+  /// Returns all of it, for executors that make it visible to devices.
   void* data() const { return data_; }
   std::size_t bytes() const { return bytes_; }
 
   /// Records what member is doing. Wait-free; of calls at the same time from several threads of one rank, one wins.
   void note(int member, std::string_view name, std::uint64_t sequence, int peer, std::uint64_t bytes) const;
-  /// Returns what member did last; empty name when it did nothing yet, or was killed while noting it.
+  /// Returns what a member did last; its name is empty when it did nothing yet, or was killed while noting it.
   Operation last(int member) const;
 
  private:

@@ -1,4 +1,4 @@
-// How long anything may take: every wait between ranks ends at a Deadline.
+// Bounds every wait between ranks: each ends at a Deadline.
 #pragma once
 
 #include <algorithm>
@@ -20,16 +20,17 @@ class Deadline {
   static Deadline after(Clock::duration limit) { return Deadline(Clock::now() + limit, limit); }
 
   bool passed() const { return Clock::now() >= end_; }
-  /// For poll(2): rounded up so that a wait does not end early and spin; at most an hour, never negative.
+  /// Returns the time left for poll(2): rounded up so that a wait does not end early and spin; at most an hour, never
+  /// negative.
   int poll_ms() const {
     const auto left = std::chrono::ceil<milliseconds>(end_ - Clock::now()).count();
     return int(std::clamp<long long>(left, 0, 3'600'000));
   }
-  /// The earlier of this and `limit` from now.
+  /// Returns the earlier of this and `limit` from now.
   Deadline at_most(Clock::duration limit) const {
     return Deadline(std::min(end_, Clock::now() + limit), std::min(limit_, limit));
   }
-  /// Returns what was allowed from the start, for error messages.
+  /// Returns the time that was allowed from the start, for error messages.
   double seconds() const { return std::chrono::duration<double>(limit_).count(); }
 
  private:

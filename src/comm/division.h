@@ -1,4 +1,4 @@
-// Dividing the ranks of a group into parts.
+// Divides the ranks of a group into parts.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@
 
 namespace sennit::comm {
 
-/// What one rank asks for.
+/// Holds what one rank asks for.
 struct Wish {
   int color = 0;  ///< ranks of the same one make up a part; negative: this rank goes into none
   int key = 0;    ///< orders the ranks of a part; of equal ones the lower rank of the group comes first
   int node = 0;   ///< its node: the lowest rank there
 };
 
-/// A wish as the other ranks get it. Errors: corrupt.
+/// Writes a wish as the other ranks get it. Errors: corrupt.
 Bytes write(const Wish& wish);
 Result<Wish> read_wish(std::span<const std::byte> bytes);
 
@@ -30,11 +30,11 @@ struct Seat {
   int first = 0;  ///< rank in the group of the part's rank 0
 };
 
-/// Returns where `rank` of the group goes; `wishes` by rank. Pure. Errors, the same whatever the rank: unsupported
-/// where a part would reach over several nodes.
+/// Returns the place of the group's `rank` in its part; `wishes` by rank. Pure. Errors, equal for every rank:
+/// unsupported where a part would reach over several nodes.
 Result<Seat> seat_of(std::span<const Wish> wishes, int rank);
 
-/// By what the ranks of a part meet: meet_over_tcp(place, listener).
+/// Holds what the ranks of a part meet by: meet_over_tcp(place, listener).
 struct Part {
   JobPlace place;     ///< of size 0 where this rank is in no part
   UniqueFd listener;  ///< of the part's rank 0

@@ -1,4 +1,4 @@
-// The one thing ranks need before they can do anything else: every rank tells every other something.
+// Declares the one thing ranks need before they can do anything else: every rank tells every other something.
 #pragma once
 
 #include <memory>
@@ -12,17 +12,17 @@
 
 namespace sennit::comm {
 
-/// How the ranks of a job reach each other while they set up. The caller's own (a function given through the
-/// C API, over MPI or NCCL) or ours over TCP. Collective: every rank makes the same calls in the same order,
-/// one at a time.
+/// An Exchange connects the ranks of a job while they set up. It is the caller's own (a function given through the C
+/// API, over MPI or NCCL) or ours over TCP. Collective: every rank makes the same calls in the same order, one at a
+/// time.
 class Exchange {
  public:
   virtual ~Exchange() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  /// Every rank's bytes, by rank; each rank may give another length, up to kLargestItem. Returns on a rank only
-  /// after every rank has called. Errors: timed_out and peer_lost name the ranks that did not take part;
+  /// Gathers every rank's bytes, by rank; each rank may give another length, up to kLargestItem. Returns on a rank
+  /// only after every rank has called. Errors: timed_out and peer_lost name the ranks that did not take part;
   /// invalid_argument when an item is too large. After an error the exchange is of no further use.
   virtual Result<std::vector<Bytes>> all_gather(std::span<const std::byte> mine) = 0;
 
@@ -42,10 +42,10 @@ class Exchange {
   Status barrier();
 };
 
-/// The exchange of a rank that is alone.
+/// Returns the exchange of a rank that is alone.
 std::unique_ptr<Exchange> alone();
 
-/// An all_gather that carries each rank's own failure too, so that all ranks fail together, naming the first
+/// Does an all_gather that carries each rank's own failure too, so that all ranks fail together, naming the first
 /// rank that failed, instead of one leaving and the others waiting for it.
 Result<std::vector<Bytes>> agree(Exchange& exchange, const Status& mine, std::span<const std::byte> payload);
 

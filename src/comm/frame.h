@@ -1,4 +1,4 @@
-// One message on a connection between ranks: a fixed header, a body of known length, and at most one open file.
+// Carries one message on a connection between ranks: a fixed header, a body of known length, at most one open file.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace sennit::comm {
 
-/// What a frame says. Numbers are the wire format; kWireVersion changes with any of them.
+/// Names what a frame says. Numbers are the wire format; kWireVersion changes with any of them.
 enum class Kind : std::uint16_t {
   // Handshake (handshake.h).
   challenge = 1,
@@ -43,10 +43,11 @@ inline constexpr std::size_t kHeaderBytes = 16;
 inline constexpr std::uint64_t kLargestItem = 64ull << 20;
 /// Largest body of every other frame.
 inline constexpr std::uint64_t kSmallFrame = 16ull << 10;
-/// Largest word between ranks (agent.h): the rest of such a frame says whose it is, for whom, and how long.
+/// Largest control message between ranks (agent.h): the rest of such a frame says whose it is, for whom, and how
+/// long.
 inline constexpr std::uint64_t kLargestWord = kSmallFrame - 24;
 
-/// The header that announces `frame`.
+/// Returns the header that announces `frame`.
 Bytes encode_header(const Frame& frame);
 
 /// Reads frames off a non-blocking socket. Never reads past the current frame (so that an open file always
@@ -55,8 +56,9 @@ class FrameReader {
  public:
   explicit FrameReader(std::uint64_t limit = kSmallFrame) : limit_(limit) {}
 
-  /// A whole frame, or nothing while there is none yet. Errors: peer_lost when the connection ended; corrupt when
-  /// what came is no frame of this version, or larger than the limit. After an error the connection is of no use.
+  /// Returns a whole frame, or no value while it has not come. Errors: peer_lost when the connection ended; corrupt
+  /// when what came is no frame of this version, or larger than the limit. After an error the connection is of no
+  /// use.
   Result<std::optional<Frame>> next(int fd);
 
  private:
@@ -70,7 +72,7 @@ class FrameReader {
   Frame frame_;
 };
 
-/// What is still to be sent of one frame.
+/// Holds what is still to be sent of one frame.
 class FrameWriter {
  public:
   explicit FrameWriter(Frame frame);
@@ -87,7 +89,7 @@ class FrameWriter {
 Status send_frame(int fd, Frame frame, Deadline deadline);
 /// Waits for a whole frame. Errors: as FrameReader::next; timed_out.
 Result<Frame> receive_frame(int fd, FrameReader& reader, Deadline deadline);
-/// As above, and corrupt when it is not of the kind expected.
+/// Waits for a whole frame. Errors: also corrupt, when it is not of the kind expected.
 Result<Frame> receive_frame(int fd, Kind kind, Deadline deadline);
 
 }  // namespace sennit::comm

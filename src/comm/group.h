@@ -1,4 +1,4 @@
-// The host side of a communicator: who its ranks are, which of them share a node, whether all still live.
+// Holds the host side of a communicator: who its ranks are, which of them share a node, whether all still live.
 #pragma once
 
 #include <functional>
@@ -33,15 +33,16 @@ class Group {
   int size() const { return exchange_->size(); }
   const Member& member(int rank) const { return members_[std::size_t(rank)]; }
   bool same_node(int rank) const { return node_of_[std::size_t(rank)] == leader(); }
-  /// Ranks of this node, ascending, this one included.
+  /// Returns the ranks of this node, ascending, this one included.
   std::span<const int> node_ranks() const { return node_ranks_; }
-  /// Lowest rank of this node.
+  /// Returns the lowest rank of this node.
   int leader() const { return node_ranks_.front(); }
-  /// Lowest rank of another one's node.
+  /// Returns the lowest rank of another one's node.
   int leader_of(int rank) const { return node_of_[std::size_t(rank)]; }
   /// Leaders of all nodes, ascending.
   std::span<const int> leaders() const { return leaders_; }
-  /// Position of a rank of this node in node_ranks(): its number in the control segment; -1 for other ranks.
+  /// Returns the position of a rank of this node in node_ranks(): its number in the control segment; -1 for other
+  /// ranks.
   int node_index(int rank) const;
 
   /// Collective and one call at a time, as the exchange is.
@@ -55,25 +56,26 @@ class Group {
 
   /// Shared by the ranks of this node, all zero at first.
   const ControlSegment& control() const { return control_; }
-  /// The words of a rank of this node.
+  /// Returns the words of a rank of this node.
   RankSlots& slots(int rank) const { return control_.slots(node_index(rank)); }
 
-  /// Records what this rank is doing, for the error message of a peer that waits for it in vain.
+  /// Records what this rank is doing, for the error message of a peer whose wait for it fails.
   void note(std::string_view operation, std::uint64_t sequence, int peer, std::uint64_t bytes) const;
-  /// Returns what a rank noted last; empty name when nothing is known of it (another node, or nothing noted yet).
+  /// Returns what a rank noted last; its name is empty when nothing is known of it (another node, or nothing noted
+  /// yet).
   Operation last_operation(int rank) const;
 
   /// ok; or peer_lost, naming the rank that died; or aborted, naming who aborted and why. The first failure
   /// stays. One atomic load while all is well.
   Status check() const { return agent_->failure(); }
-  /// The same of what is waited for from `ranks` alone, ok where only others have died. Ranks of other nodes are lost
-  /// with a leader by whom words to them go. Negative ones count for nothing.
+  /// Returns ok also where only ranks other than `ranks` have died, for a caller that waits for `ranks` alone. Ranks
+  /// of other nodes are lost with a leader by whom messages to them go. Negative ranks are ignored.
   Status check(std::span<const int> ranks) const { return agent_->failure(ranks); }
   bool failed() const { return agent_->failed(); }
   /// Has this rank, of this node, left in order? (It may be waited for no longer.)
   bool has_left(int rank) const { return agent_->has_left(rank); }
-  /// For programs that may end without this object's destructor: from now on a rank of this node that is gone has
-  /// left in order where `has_ended` says so of it; see Agent::excuse.
+  /// Prepares for programs that may end without this object's destructor: from now on a rank of this node that is
+  /// gone has left in order where `has_ended` says so of it; see Agent::excuse.
   void excuse(std::function<bool(int rank)> has_ended) { agent_->excuse(std::move(has_ended)); }
   /// Ends the group on every rank: node peers hear of it within milliseconds, other nodes by their leaders'
   /// connection to rank 0. Returns at once; waits everywhere end with `aborted`.
@@ -89,11 +91,12 @@ class Group {
   void nudge(int peer) { agent_->nudge(peer); }
   void on_nudge(std::function<void()> call) { agent_->on_nudge(std::move(call)); }
 
-  /// Words between ranks of any nodes, some tens of µs for each connection on their way: see Agent::tell, on_word.
+  /// Sends a control message between ranks of any nodes, which takes some tens of µs for each connection on its way:
+  /// see Agent::tell, on_word.
   void tell(int peer, Bytes what) { agent_->tell(peer, std::move(what)); }
   void on_word(std::function<void(int from, const Bytes& what)> call) { agent_->on_word(std::move(call)); }
 
-  /// As given to create(), else SENNIT_TIMEOUT then.
+  /// Returns the limit that create() was given, or SENNIT_TIMEOUT's value at that time.
   Clock::duration limit() const { return limit_; }
 
  private:

@@ -1,5 +1,5 @@
-// How a group comes to be, in numbered steps; see docs/develop/comm.md. A rank that fails in one step still takes
-// part in the next agreement, and tells there: so all ranks fail together.
+// Creates a group, in numbered steps; see docs/develop/comm.md. A rank that fails in one step still takes part in the
+// next agreement, and reports there: so all ranks fail together.
 #include <fcntl.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ class GroupBuilder {
     if (group_->leaders_.size() > 1)
       if (Status status = join_nodes(); !status.ok()) return status;
     attempt([this] { return start_agent(); });
-    // 7. Nobody goes on before everybody can: from here on a death is noticed by the agents.
+    // 7. No rank goes on before all can: from here on a death is noticed by the agents.
     Result<std::vector<Bytes>> done = agree(exchange(), mine_, {});
     if (!done) return std::move(done).status().in("group");
     return std::move(group_);

@@ -67,7 +67,7 @@ class Doorman {
   void round(Deadline deadline) {
     std::vector<pollfd> polled{{listener_, POLLIN, 0}};
     for (const Stranger& stranger : strangers_) polled.push_back({stranger.fd.get(), POLLIN, 0});
-    // Members are watched for hang-up only: nobody may speak before all have met.
+    // Members are watched for hang-up only: no rank may speak before all have met.
     for (const auto& [rank, fd] : admitted_.ranks) polled.push_back({fd.get(), POLLRDHUP, 0});
     const int patience = strangers_.empty() ? deadline.poll_ms() : std::min(deadline.poll_ms(), 100);
     if (::poll(polled.data(), polled.size(), patience) < 0) return;
@@ -99,7 +99,8 @@ class Doorman {
     if (!any) std::this_thread::sleep_for(milliseconds(5));
   }
 
-  // False when the stranger has gone or was turned away; one who was let in leaves an empty descriptor behind.
+  // Returns false when the stranger has gone or was turned away; one who was let in leaves an empty descriptor
+  // behind.
   bool hear(Stranger& stranger) {
     Result<std::optional<Frame>> frame = stranger.reader.next(stranger.fd.get());
     if (!frame) return false;

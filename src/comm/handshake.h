@@ -1,4 +1,4 @@
-// How a rank lets its peers in and keeps everyone else out: challenge and response over a secret, both ways.
+// Lets a rank's peers in and keeps everyone else out: challenge and response over a secret, both ways.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace sennit::comm {
 
-/// What both sides of a door agree on beforehand.
+/// Holds what both sides of a door agree on beforehand.
 struct Door {
   std::string purpose;  ///< as in Talk
   std::string secret;

@@ -1,4 +1,4 @@
-// Which rank of which job this process is, as its launcher says in the environment.
+// Finds out which rank of which job this process is, from what its launcher put into the environment.
 #pragma once
 
 #include <map>
@@ -21,7 +21,7 @@ struct JobPlace {
 
 using Environment = std::map<std::string, std::string>;
 
-/// The environment of this process, and under "sennit.hydra" the name of the Hydra proxy (MPICH's per-host
+/// Returns the environment of this process, and under "sennit.hydra" the name of the Hydra proxy (MPICH's per-host
 /// launcher) that started it, when there is one: it appears in no variable.
 Environment own_environment();
 

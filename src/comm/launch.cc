@@ -78,7 +78,7 @@ class Job {
 
  private:
   // The port stays ours from here to the end of the job: bound, but never listening, which lets rank 0 bind and
-  // listen there (both with SO_REUSEADDR) and nobody be given it by chance.
+  // listen there (both with SO_REUSEADDR) and no other process be given it by chance.
   Status prepare() {
     if (!launch_.announce) return {};
     port_.reset(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -140,7 +140,7 @@ class Job {
       child.running = false;
       const int code = got < 0 ? 127 : WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
       ended_.statuses[rank] = code;
-      // What the rank itself had started goes with it, and with it the last holders of its pipes.
+      // The processes that the rank itself started end with it, and with them the last holders of its pipes.
       if (stopping_ || code != 0) ::kill(-child.pid, SIGKILL);
       if (code == 0 || ended_.status != 0) continue;
       ended_.status = code;

@@ -22,11 +22,11 @@ struct Launch {
   /// Each whole line that a rank prints, without its end; `error` tells stderr from stdout. Called from the thread
   /// that called launch(). Null: lines go to this process's stdout and stderr, with "[RANK] " before them.
   std::function<void(int rank, std::string_view line, bool error)> output;
-  /// When a rank fails, ends the others: SIGTERM, and SIGKILL two seconds later.
+  /// Says to end the others when a rank fails: SIGTERM, and SIGKILL two seconds later.
   bool stop_on_failure = true;
 };
 
-/// How the job ended, as a shell counts: 0, a rank's exit code, or 128 + the signal that ended it.
+/// Says how the job ended, as a shell counts: 0, a rank's exit code, or 128 + the signal that ended it.
 struct Ended {
   int status = 0;             ///< of the first rank that failed (in time); 128 + n when signal n stopped the job
   int rank = -1;              ///< that rank; -1 when none failed or the job was stopped

@@ -32,7 +32,7 @@ class PointerList {
   std::vector<char*> pointers_;
 };
 
-// In the child, between fork() and exec(): only calls that are safe there.
+// Runs in the child, between fork() and exec(), so it makes only calls that are safe there.
 [[noreturn]] void become(char** argv, char** envp, int out, int err, int report, pid_t parent, const sigset_t& mask) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);

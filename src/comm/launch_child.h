@@ -1,4 +1,4 @@
-// One rank's process, as the launcher sees it.
+// Holds one rank's process, as the launcher sees it.
 #pragma once
 
 #include <sys/types.h>
@@ -16,7 +16,7 @@ namespace sennit::comm {
 /// Signals that end a job when the launcher gets them, and whose disposition ranks find as it is by default.
 inline constexpr std::array kJobSignals = {SIGINT, SIGTERM, SIGHUP};
 
-/// What a child prints, read without blocking; `pending` is a line not yet ended.
+/// Holds what a child prints, read without blocking; `pending` is a line not yet ended.
 struct Stream {
   UniqueFd fd;
   std::string pending;

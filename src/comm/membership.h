@@ -1,4 +1,4 @@
-// Who is who, and which ranks can map each other's memory.
+// Says who is who, and which ranks can map each other's memory.
 #pragma once
 
 #include <sys/types.h>
@@ -13,7 +13,7 @@
 
 namespace sennit::comm {
 
-/// What every rank tells every other about itself.
+/// Holds what every rank tells every other about itself.
 struct Member {
   int rank = 0;
   std::uint64_t host = 0;     ///< hash of the kernel's boot id: equal on one host, containers included
@@ -32,7 +32,8 @@ Bytes encode(const Member& member);
 /// Errors: corrupt, also when the socket's name is not one that describe_self() makes.
 Result<Member> decode_member(std::span<const std::byte> bytes);
 
-/// Returns whether two ranks could be of one node, before anybody has tried: same host, SENNIT_NODE and user.
+/// Returns whether two ranks could be of one node, before any rank has tried: they have one host, SENNIT_NODE and
+/// user.
 bool may_share_node(const Member& a, const Member& b);
 
 /// Divides ranks into nodes: node_of[rank] is the lowest rank (the leader) of its node. `reached[r]` lists the

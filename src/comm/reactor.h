@@ -1,4 +1,4 @@
-// The thread that all agents of a process share: it waits for what happens on their connections.
+// Runs the thread that all agents of a process share: it waits for what happens on their connections.
 #pragma once
 
 #include <condition_variable>

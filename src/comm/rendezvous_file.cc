@@ -27,7 +27,7 @@ Status unsafe(const std::string& folder, const std::string& why) {
                 fmt::format("Remove '{}', or set SENNIT_RENDEZVOUS and SENNIT_SECRET", folder));
 }
 
-// Opened once and then used by descriptor, so that nobody can put another folder in its place meanwhile.
+// Opened once and then used by descriptor, so that no other process can put another folder in its place meanwhile.
 Result<UniqueFd> open_folder(const std::string& folder) {
   UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!fd) {
@@ -62,7 +62,7 @@ void unlock_folder(int folder) {
   ::flock(folder, LOCK_UN);
 }
 
-// With the folder's lock held: true when `name` is absent or was left behind (and then is no longer there).
+// Returns true when `name` is absent or was left behind (and then is no longer there). With the folder's lock held.
 bool clear_name(int folder, const std::string& name) {
   const UniqueFd file(::openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
   if (!file && errno == ENOENT) return true;
@@ -153,7 +153,7 @@ Result<std::optional<std::string>> read_rendezvous(const std::string& folder, co
   UniqueFd file(::openat(at, name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
   if (!file) return none;
   if (::flock(file.get(), LOCK_SH | LOCK_NB) == 0) {
-    // Nobody holds it: left behind. Our own shared lock must go first, or nobody could tell.
+    // No process holds the file: it was left behind. Our own shared lock must go first, or no process could tell.
     file.reset();
     if (lock_folder(at)) {
       if (clear_name(at, name)) ::rmdir(folder.c_str());

@@ -1,5 +1,5 @@
-// Where ranks of one host find each other when their launcher gives no address: a small file in the user's
-// runtime folder that holds rank 0's address and the job's secret, and lives only until all have met.
+// Lets ranks of one host find each other when their launcher gives no address: a small file in the user's runtime
+// folder holds rank 0's address and the job's secret, and lives only until all have met.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@ namespace sennit::comm {
 /// $XDG_RUNTIME_DIR/sennit where that is a folder of this user, else /tmp/sennit-UID. Not created here.
 std::string runtime_folder();
 
-/// The file's name within the folder: a hash of the job's name, so that no launcher's text becomes a path.
+/// Returns the file's name within the folder: a hash of the job's name, so that no launcher's text becomes a path.
 std::string rendezvous_name(const std::string& job);
 
 /// Rank 0's side: the file exists as long as this object. It is locked all that time, so a file that is not
@@ -35,8 +35,8 @@ class RendezvousFile {
   UniqueFd folder_, file_;
 };
 
-/// The other ranks' side: the text of a file whose publisher lives; nothing while there is none (one that was
-/// left behind is removed). Errors: as publish().
+/// Does the other ranks' side: the text of a file whose publisher lives; no value while there is no such file (one
+/// that was left behind is removed). Errors: as publish().
 Result<std::optional<std::string>> read_rendezvous(const std::string& folder, const std::string& name);
 
 }  // namespace sennit::comm

@@ -1,4 +1,4 @@
-// Secrets of a job and proofs of knowing them.
+// Makes secrets of a job and proofs of knowing them.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace sennit::comm {
 
-/// `count` bytes that nobody can guess, as lower-case hexadecimal digits. Errors: system_error.
+/// Returns `count` random bytes that cannot be guessed, as lower-case hexadecimal digits. Errors: system_error.
 Result<std::string> random_hex(std::size_t count);
 
 /// Lower-case hexadecimal digits of `bytes`.
@@ -26,8 +26,8 @@ struct Talk {
   std::string host_nonce, guest_nonce;
 };
 
-/// Returns what only someone who knows `secret` can compute. `who` is "host" or "guest", so that neither side's proof
-/// can be sent back to it as the other's.
+/// Returns a proof that only someone who knows `secret` can compute. `who` is "host" or "guest", so that neither
+/// side's proof can be sent back to it as the other's.
 Digest prove(std::string_view secret, std::string_view who, const Talk& talk);
 
 }  // namespace sennit::comm

@@ -1,5 +1,5 @@
-// SHA-256 (FIPS 180-4) and HMAC (RFC 2104): what ranks prove to each other that they belong to the same job.
-// Here rather than from a library, so that a drop-in brings no cryptography library into the programs it enters.
+// Computes SHA-256 (FIPS 180-4) and HMAC (RFC 2104), by which ranks prove to each other that they belong to one job.
+// It is ours rather than a library's, so that a drop-in brings no cryptography library into the programs it enters.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// The map of the control segment: which words each rank has there, and who uses them. A user takes its words by name
-// from RankSlots; there are no slot numbers that could collide.
+// Maps the control segment: it says which words each rank has there, and who uses them. A user takes its words by
+// name from RankSlots; there are no slot numbers that could collide.
 #pragma once
 
 #include <array>
@@ -9,8 +9,8 @@
 
 namespace sennit::comm {
 
-/// One cache line, so that ranks that poll different slots do not slow each other down. All zero at first. Who writes
-/// and who reads is up to the protocol that uses it; words are lock-free and work between processes.
+/// One cache line, so that ranks that poll different slots do not slow each other down. All zero at first. The
+/// protocol that uses it says who writes and who reads; words are lock-free and work between processes.
 struct alignas(64) Slot {
   std::array<std::atomic<std::uint64_t>, 8> words;
 };

@@ -1,4 +1,4 @@
-// Sockets the way comm/ uses them: closed on exec, never blocking, never raising SIGPIPE.
+// Opens sockets the way comm/ uses them: closed on exec, never blocking, never raising SIGPIPE.
 #pragma once
 
 #include <sys/types.h>
@@ -16,7 +16,7 @@ Status system_status(const std::string& what, int error, std::string remedy);
 
 /// Listens in Unix's abstract namespace: `name` is no file, and is gone with the last descriptor.
 Result<UniqueFd> listen_unix(const std::string& name);
-/// Errors: not_found when nobody listens there, as seen from this network namespace.
+/// Errors: not_found when no process listens there, as seen from this network namespace.
 Result<UniqueFd> connect_unix(const std::string& name, Deadline deadline);
 /// User at the other end of a Unix connection when it was made; uid_t(-1) when the kernel does not say.
 uid_t peer_uid(int fd);
@@ -36,13 +36,13 @@ Result<Address> parse_address(const std::string& text);
 /// lets the kernel choose; local_port() tells which.
 Result<UniqueFd> listen_tcp(const Address& address);
 int local_port(int fd);
-/// Errors: not_found when the name does not resolve, nobody listens, or the network does not answer in time.
+/// Errors: not_found when the name does not resolve, no process listens, or the network does not answer in time.
 Result<UniqueFd> connect_tcp(const Address& address, Deadline deadline);
 
-/// Addresses by which other hosts may reach this one, loopback last.
+/// Returns the addresses by which other hosts may reach this one, loopback last.
 std::vector<std::string> own_addresses();
 
-/// The next waiting connection, or an empty one when there is none (any more).
+/// Returns the next waiting connection, or an empty one when no (more) connection waits.
 UniqueFd accept_one(int listener);
 
 /// Waits until `events` (poll(2)) or a hang-up; false when the deadline passed first.

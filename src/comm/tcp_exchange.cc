@@ -79,7 +79,7 @@ class TcpExchange : public Exchange {
   }
 
  protected:
-  /// One exchange. `items` holds this rank's own already.
+  /// Does one exchange. `items` holds this rank's own already.
   virtual Status round(std::vector<Bytes>& items, Clock::duration limit) = 0;
   /// Lets the others know of a failure of this rank, as far as they still listen.
   virtual void tell(const Status& why) = 0;
@@ -123,7 +123,7 @@ class Host : public TcpExchange {
     return status;
   }
 
-  // From all at once, so that the death of any is noticed while others are still awaited.
+  // Receives from all at once, so that the death of any is noticed while others are still awaited.
   Status collect(std::vector<Bytes>& items, Deadline deadline) {
     std::map<int, FrameReader> waiting;
     for (const auto& [rank, fd] : guests_) waiting.emplace(rank, FrameReader(kLargestItem + 8));

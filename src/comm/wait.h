@@ -1,4 +1,4 @@
-// The only way to wait on the host: bounded, and awake to deaths and aborts.
+// Waits on the host, bounded, and awake to deaths and aborts: there is no other way to wait.
 #pragma once
 
 #include <sched.h>
@@ -12,7 +12,7 @@
 
 namespace sennit::comm {
 
-/// What is being waited for, in the words of the error message.
+/// Says what is being waited for, in the words of the error message.
 struct Waiting {
   std::string operation;       ///< "put", "allreduce two_shot", …
   std::uint64_t sequence = 0;  ///< of the operation, counted by whoever started it
@@ -23,17 +23,17 @@ struct Waiting {
 
 /// timed_out with every field of `what`, who the peer is and what it did last.
 Status wait_timed_out(const Group* group, const Waiting& what, Clock::duration limit);
-/// The group's failure as seen by this wait; peer_lost when what.peer has left; ok while there is hope.
+/// Returns the group's failure as seen by this wait; peer_lost when what.peer has left; ok while there is hope.
 Status wait_is_hopeless(const Group* group, const Waiting& what);
 /// SENNIT_TIMEOUT, or its default where it is not valid (Group::create reports that).
 Clock::duration default_wait_limit();
 
 /// Returns ok as soon as ready() holds. ready() is called often, from this thread; it must be cheap and bring the
-/// acquire ordering that the data behind it needs. `group` may be null (nobody to lose); `limit` is by default
-/// the group's, else SENNIT_TIMEOUT. Notes `what` as this rank's last operation once it has to wait.
-/// Spins some microseconds (a peer on another core answers within that), then yields (ranks may outnumber
-/// cores), then sleeps up to 200 µs at a time.
-/// Errors: timed_out naming all fields; peer_lost (also when what.peer has left in order); aborted.
+/// acquire ordering that the data behind it needs. `group` may be null (there is no peer to lose); `limit` is by
+/// default the group's, else SENNIT_TIMEOUT. Notes `what` as this rank's last operation once it has to wait. Spins
+/// some microseconds (a peer on another core answers within that), then yields (ranks may outnumber cores), then
+/// sleeps up to 200 µs at a time. Errors: timed_out naming all fields; peer_lost (also when what.peer has left in
+/// order); aborted.
 template <class Ready>
 Status wait_until(Ready is_ready, const Group* group, const Waiting& what,
                   std::optional<Clock::duration> limit = std::nullopt) {

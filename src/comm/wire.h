@@ -1,4 +1,4 @@
-// Values as bytes: what ranks send each other, little-endian, every length checked on reading.
+// Writes values as bytes and reads them: what ranks send each other, little-endian, every length checked on reading.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// The primitives a block program is written in, and what each promises. HostBlock (a thread), CudaBlock
-// (a thread block) and TraceBlock (which writes down what it is asked to do) implement this contract; a block program
-// is a template over them.
+// Defines the primitives a block program is written in, and what each promises. HostBlock (a thread), CudaBlock (a
+// thread block) and TraceBlock (which writes down what it is asked to do) implement this contract; a block program is
+// a template over them.
 //
 //   block.index(), block.count()      this block among the blocks of the launch.
 //   block.copy(dst, src, bytes)
@@ -80,7 +80,8 @@ namespace sennit::device {
 /// Threads a block has on a GPU. A default: 16 warps keep enough 16-byte loads in flight to cover a PCIe round trip.
 inline constexpr unsigned kBlockThreads = 512;
 
-/// What a waiting block writes down when it gives up. In pinned host memory; the first fault of a process is kept.
+/// Holds what a waiting block writes down when it gives up. It lies in pinned host memory; the first fault of a
+/// process is kept.
 struct Fault {
   Word raised;          ///< 1 once the other fields are valid
   Word aborted;         ///< 1: another party aborted; 0: the limit passed
@@ -112,7 +113,7 @@ struct Copy {
   std::uint64_t bytes = 0;
 };
 
-/// What to reduce, and how many of the functions' values there are. Of each at most kMostOperands.
+/// Says what to reduce, and how many values the functions have: at most kMostOperands of each.
 struct Reduce {
   std::uint64_t bytes = 0;
   unsigned sources = 0, destinations = 0;

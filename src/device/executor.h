@@ -1,5 +1,5 @@
-// What runs protocols: the GPUs through CUDA, or ordinary memory and threads. One small interface, so that everything
-// above (path/, coll/) is the same text on a machine with GPUs and on one without.
+// Runs protocols: on GPUs through CUDA, or in ordinary memory and threads. It is one small interface, so that
+// everything above (path/, coll/) is one text on a machine with GPUs and on one without.
 #pragma once
 
 #include <chrono>
@@ -33,7 +33,7 @@ class Executor {
   virtual ~Executor() = default;
 
   virtual Kind kind() const = 0;
-  /// Devices this process may use, in this process's order. Indices below refer to it.
+  /// Returns the devices this process may use, in this process's order. Indices below refer to it.
   virtual const std::vector<DeviceInfo>& devices() const = 0;
   int find(std::string_view uuid) const;  ///< index of a device; -1 when this process cannot see it
 
@@ -41,35 +41,36 @@ class Executor {
   /// was asked and, for pinned memory, names the locked-memory limit.
   virtual Result<Memory> allocate(int device, std::size_t bytes) = 0;
   virtual Result<Memory> allocate_pinned(std::size_t bytes) = 0;
-  /// As allocate(), of a kind that other processes map without peer access, where there is one. CUDA takes 0.3 s to
-  /// switch peer access on (measured, H200), makes a context on the peer's device for it, and maps to peers whatever
-  /// is allocated from then on. Who frees such memory, or unmaps a peer's, waits for the programs that use it first:
-  /// CUDA does not.
+  /// Allocates memory of a kind that other processes map without peer access, where there is one; else as allocate().
+  /// CUDA takes 0.3 s to switch peer access on (measured, H200), makes a context on the peer's device for it, and
+  /// maps to peers whatever is allocated from then on. Before such memory is freed, or a peer's is unmapped, the
+  /// caller waits for the programs that use it: CUDA does not.
   virtual Result<Memory> allocate_for_peers(int device, std::size_t bytes) { return allocate(device, bytes); }
 
   /// Makes host memory of the caller reachable by devices and engines, until the value goes away.
   virtual Result<Memory> pin(void* data, std::size_t bytes) = 0;
-  /// To be called once by a thread of sennit's own before it uses the executor: its calls then never disturb a graph
+  /// Prepares a thread of sennit's own, once, before it uses the executor: its calls then never disturb a graph
   /// capture of another thread. `device`: what it works with; else CUDA would begin with device 0, whose context
   /// takes hundreds of MB.
   virtual void prepare_thread(int /*device*/ = -1) {}
-  /// For SetUp alone: lets this thread's calls be no part of a capture; returns how it was, to restore.
+  /// Lets this thread's calls be no part of a capture, for SetUp alone; returns how it was, to restore.
   virtual int relax_capture() { return 0; }
   virtual void restore_capture(int) {}
 
-  /// Returns what `pointer` points at. An address range may be mapped from several allocations side by side
-  /// (PyTorch's expandable segments); the location then covers as many as `bytes` reach into. Errors:
+  /// Describes the memory that `pointer` points at. An address range may be mapped from several allocations side by
+  /// side (PyTorch's expandable segments); the location then covers as many as `bytes` reach into. Errors:
   /// invalid_argument for null, freed and foreign pointers.
   virtual Result<Location> describe(const void* pointer, std::uint64_t bytes) = 0;
   Result<Location> describe(const void* pointer) { return describe(pointer, 1); }
 
-  /// Returns which device holds the byte at `pointer`, -1: pinned host memory; none where describe() would say
-  /// anything else. Takes a fraction of describe()'s time.
+  /// Returns the device that holds the byte at `pointer`, -1 for pinned host memory, and no value where describe()
+  /// would say anything else. Takes a fraction of describe()'s time.
   virtual std::optional<int> holder(const void* pointer) = 0;
 
   /// True when `device` can read and write memory of `peer`; switches it on at first use. SENNIT_PEER=0 forbids it.
   virtual bool reaches(int device, int peer) = 0;
-  /// The same, without switching it on: memory that travels as files (memory.h) needs no more.
+  /// Returns whether reaches() would be true, without switching peer access on: memory that travels as files
+  /// (memory.h) needs no more.
   virtual bool could_reach(int device, int peer) { return reaches(device, peer); }
 
   /// Returns what another process needs to map the allocation around `pointer`, or all that `bytes` reach into.
@@ -83,29 +84,29 @@ class Executor {
   virtual Result<Memory> map(const Shareable& shareable, int device) = 0;
 
   virtual Result<std::unique_ptr<Lane>> lane(int device) = 0;
-  /// A lane over the caller's own stream (cudaStream_t; nullptr: the device's default lane), which must outlive it.
-  /// Over cudaStreamPerThread it is the stream of whichever thread uses the lane.
+  /// Makes a lane over the caller's own stream (cudaStream_t; nullptr: the device's default lane), which must outlive
+  /// it. Over cudaStreamPerThread it is the stream of whichever thread uses the lane.
   virtual Result<std::unique_ptr<Lane>> adopt(int device, void* stream) = 0;
   virtual Result<std::unique_ptr<Event>> event(int device, bool timing = false) = 0;
 
   /// Brings the program's code to the device, so that a launch never waits for what runs there. CUDA loads code at
-  /// the first launch, after kernels that run now: one that waits for this very launch would wait in vain.
+  /// the first launch, after kernels that run now: one that waits for this very launch would wait for ever.
   virtual Status load(const Program&, int /*device*/) { return {}; }
 
-  /// Most blocks of one launch that run at the same time on `device`.
+  /// Returns the most blocks of one launch that run at the same time on `device`.
   virtual unsigned concurrent_blocks(int device) const = 0;
 
   /// Bounds the waits of launches from now on; an abort also ends those that wait now.
   virtual void set_timeout(std::chrono::nanoseconds timeout) = 0;
   virtual void abort() = 0;
-  /// Returns what the first block that gave up wrote down; ok when none did.
+  /// Returns what the first block that gave up wrote down; ok when no block did.
   virtual Status fault() const = 0;
 };
 
 /// While it lives, what this thread sets up (memory, streams, mappings) does not disturb a graph that it captures.
 class SetUp {
  public:
-  /// Null: nothing is captured, nothing to do.
+  /// Does nothing for null: then nothing is captured.
   explicit SetUp(Executor* executor) : executor_(executor) {
     if (executor_ != nullptr) before_ = executor_->relax_capture();
   }
@@ -120,8 +121,8 @@ class SetUp {
   int before_ = 0;
 };
 
-/// The executor SENNIT_EXECUTOR asks for; `auto`: cuda where a GPU answers, else host. Errors: unsupported when cuda
-/// was asked for and no GPU answers, with the driver's reason.
+/// Opens the executor that SENNIT_EXECUTOR asks for; `auto`: cuda where a GPU answers, else host. Errors: unsupported
+/// when cuda was asked for and no GPU answers, with the driver's reason.
 Result<std::shared_ptr<Executor>> open_executor();
 Result<std::shared_ptr<Executor>> open_host_executor();
 /// `own_thread_of`: the caller is a thread of sennit's own that works with this device (see prepare_thread), and on

@@ -1,4 +1,5 @@
-// Lanes of sennit's own that work beside a program's: one that has joined a capture belongs to that until it ends.
+// Chooses among sennit's own lanes that work beside a program's: one that has joined a capture belongs to the capture
+// until that ends.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +10,8 @@
 
 namespace sennit::device {
 
-/// Of what has a `lane` of its own each, one that may work in `capture` (0: in none): which has joined it or, where
-/// there is none, is in no capture. Null: all belong to others.
+/// Returns one of the owners, each with a `lane` of its own, that may work in `capture` (0: in no capture): one that
+/// has joined the capture, else one that is in no capture. Null: all belong to other captures.
 template <class Owner>
 Owner* joined_or_free(const std::vector<std::unique_ptr<Owner>>& owners, std::uint64_t capture) {
   for (const std::uint64_t joined : {capture, std::uint64_t{0}})

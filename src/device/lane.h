@@ -1,5 +1,5 @@
-// A lane: work of one device in order, driven from the host. CUDA calls it a stream; the host executor gives it a
-// thread. Lane programs (path/, coll/) are written against this interface alone.
+// A lane is a queue of work of one device, done in order and driven from the host. CUDA calls it a stream; the host
+// executor gives it a thread. Lane programs (path/, coll/) are written against this interface alone.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,13 @@ class Event {
   virtual ~Event() = default;
   /// True once the work before the latest record is done; true when never recorded. Never blocks.
   virtual Result<bool> done() = 0;
-  /// Microseconds from `start`'s latest record to this one's; both made with timing, of one device, and done.
+  /// Returns the microseconds from `start`'s latest record to this one's; both made with timing, of one device, and
+  /// done.
   virtual Result<double> since(Event& start) = 0;
 };
 
-/// Where a graph that is being captured records an event at each of its replays: see Lane::record_in_replays(). Of
-/// one capture; says nothing that outlives it.
+/// Notes where a graph that is being captured records an event at each of its replays: see Lane::record_in_replays().
+/// It belongs to one capture, and holds nothing that outlives the capture.
 struct ReplayRecord {
   void* node = nullptr;       ///< a cudaGraphNode_t; null: there is none yet
   std::vector<void*> behind;  ///< the nodes it waits for
@@ -50,7 +51,8 @@ class Lane {
   /// Says where the lane's next work goes. Over cudaStreamPerThread: in the calling thread. Keep the answer rather
   /// than the stream's handle to compare with later: the program may destroy the stream while its work goes on.
   virtual Queue queue() = 0;
-  /// Returns what other libraries enqueue on, to be in the lane's order: a cudaStream_t; null where there is none.
+  /// Returns the cudaStream_t that other libraries enqueue on, to be in the lane's order; null where there is no
+  /// stream.
   virtual void* native() { return nullptr; }
 
   /// Copies bytes in lane order, by a copy engine where the device has them. Any memories this process can address;
@@ -85,14 +87,14 @@ class Lane {
   virtual std::uint64_t capture() { return 0; }
   bool capturing() { return capture() != 0; }
 
-  /// In a capture, and an error outside: what follows in the lane waits, at each replay, for the latest record of
-  /// `event` that was enqueued before the replay was, by a lane or by the replay of a graph.
+  /// Makes what follows in the lane wait, at each replay, for the latest record of `event` that was enqueued before
+  /// the replay was, by a lane or by the replay of a graph. Only in a capture; an error outside.
   virtual Status wait_in_replays(Event&) { return not_captured(); }
-  /// In a capture, and an error outside: each replay records `event` behind what the lane has captured by now. Given
-  /// the same `at` again the place moves here, so that a replay records the event once. Nothing waits for it.
+  /// Makes each replay record `event` behind what the lane has captured by now. Given one `at` again, the place moves
+  /// here, so that a replay records the event once. Nothing waits for it. Only in a capture; an error outside.
   virtual Status record_in_replays(Event&, ReplayRecord&) { return not_captured(); }
-  /// In a capture, and an error outside: `what` lives until the graph, and all that was made of it, are gone and run
-  /// no more. It ends in a thread that may call nothing of the device's.
+  /// Keeps `what` until the graph, and all that was made of it, are gone and run no more. `what` is destroyed in a
+  /// thread that may call nothing of the device's. Only in a capture; an error outside.
   virtual Status keep_in_replays(std::shared_ptr<void>) { return not_captured(); }
 
  protected:

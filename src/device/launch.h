@@ -1,4 +1,4 @@
-// Launching a block program on a lane of any executor.
+// Launches a block program on a lane of any executor.
 #pragma once
 
 #include "device/host/block.h"
@@ -18,7 +18,7 @@ void trace_entry(TraceBlock& block, const void* arguments) {
   (*static_cast<const P*>(arguments))(block);
 }
 
-/// The descriptor of P. P::kName is what users see.
+/// Returns the descriptor of P. P::kName is what users see.
 template <class P>
 const Program& program_of() {
   static const Program program{P::kName, sizeof(P), &host_entry<P>, &trace_entry<P>, cuda_entry<P>(), kIsEarly<P>};

@@ -1,4 +1,4 @@
-// Whether addresses can be used at all: tells ordinary host memory from freed, foreign or protected addresses.
+// Tells ordinary host memory from freed, foreign or protected addresses: says whether an address can be used at all.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ enum class Access { read, write };
 /// that was allocated and never touched is filled in on the way, which the transfer would do a page at a time.
 bool is_usable(const void* data, std::uint64_t bytes, Access access);
 
-/// The same, from what /proc/self/maps says (the way of kernels before 5.14): for tests.
+/// Answers from the text of /proc/self/maps (the way of kernels before 5.14): for tests.
 bool is_usable(std::istream& maps, const void* data, std::uint64_t bytes, Access access);
 
 }  // namespace sennit::device

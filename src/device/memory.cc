@@ -8,7 +8,8 @@ namespace sennit::device {
 std::uint64_t this_process() {
   static const std::uint64_t random = [] {
     std::uint64_t number = 0;
-    // Where it is refused, ranks of one process do not know each other, and their memory cannot be shared.
+    // Ranks of one process do not recognise each other where the random number is refused, and cannot share their
+    // memory.
     return ::getrandom(&number, sizeof number, 0) == sizeof number ? number : 0;
   }();
   // A child made by fork() is another one.

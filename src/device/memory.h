@@ -1,4 +1,4 @@
-// Memory that sennit allocates or maps, and what can be said about memory that it did not.
+// Holds memory that sennit allocates or maps, and describes memory that it did not.
 #pragma once
 
 #include <array>
@@ -54,18 +54,18 @@ enum class Place {
   pageable,  ///< ordinary host memory
 };
 
-/// What a pointer points at.
+/// Describes the memory that a pointer points at.
 struct Location {
   Place place = Place::pageable;
   int device = -1;             ///< index in this process; -1 for host memory
   std::byte* base = nullptr;   ///< start of the allocation; nullptr for pageable memory
-  std::size_t bytes = 0;       ///< of the allocation; 0 where nobody knows (pageable)
+  std::size_t bytes = 0;       ///< of the allocation; 0 where it is not known (pageable)
   std::uint64_t identity = 0;  ///< of the allocation: never reused in a process, unlike addresses
   int allocations = 1;         ///< that lie side by side in base and bytes
 };
 
-/// How another process can map an allocation, or several side by side: a handle of the driver, or open files that
-/// travel beside it.
+/// Says how another process can map an allocation, or several side by side: a handle of the driver, or open files
+/// that travel beside it.
 struct Shareable {
   enum class Kind : std::uint32_t { ipc_handle, files, pool };
   struct File {
@@ -86,7 +86,7 @@ struct Shareable {
   std::byte* address = nullptr;        ///< the pointer asked about
 };
 
-/// A number that no other process has; 0: there is none.
+/// Returns a number that no other process has; 0: there is none.
 std::uint64_t this_process();
 
 }  // namespace sennit::device

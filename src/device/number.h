@@ -1,7 +1,7 @@
-// The numbers that collectives reduce, on the host and in kernels: how each type is stored, and what it is computed
-// in. Types narrower than float32 are computed in float32 and rounded to nearest even when stored; float8 saturates
-// at its largest finite value, NaN stays NaN (as NCCL's conversions do). Conversions on the host are bit for bit
-// those of the GPU's instructions.
+// Defines the numbers that collectives reduce, on the host and in kernels: how each type is stored, and what it is
+// computed in. Types narrower than float32 are computed in float32 and rounded to nearest even when stored; float8
+// saturates at its largest finite value, NaN stays NaN (as NCCL's conversions do). Conversions on the host are bit
+// for bit those of the GPU's instructions.
 #pragma once
 
 #include <bit>
@@ -49,7 +49,7 @@ SENNIT_DEVICE float float_of(std::uint32_t bits) {
 #endif
 }
 
-/// An IEEE-like small format (`exponent` and `mantissa` bits, with subnormals) as a float32.
+/// Widens a number of an IEEE-like small format (`exponent` and `mantissa` bits, with subnormals) to a float32.
 template <int kExponent, int kMantissa>
 SENNIT_DEVICE float widen(std::uint32_t bits) {
   constexpr std::uint32_t kLargest = (1u << kExponent) - 1;
@@ -67,7 +67,7 @@ SENNIT_DEVICE float widen(std::uint32_t bits) {
   return float_of(sign | ((exponent + kBias) << 23) | (mantissa << (23 - kMantissa)));
 }
 
-/// The float32 magnitude (no sign, finite) rounded to nearest even in that format: exponent and mantissa bits, which
+/// Rounds the float32 magnitude (no sign, finite) to nearest even in that format: exponent and mantissa bits, which
 /// may have grown beyond the largest finite value.
 template <int kExponent, int kMantissa>
 SENNIT_DEVICE std::uint32_t narrow(std::uint32_t magnitude) {
@@ -96,7 +96,7 @@ SENNIT_DEVICE std::uint8_t narrow_saturating(float value, std::uint32_t largest)
 
 }  // namespace number
 
-/// How a stored number becomes one to compute with, and back.
+/// Converts a stored number to one to compute with, and back.
 template <class Stored>
 struct Number {
   using Computed = Stored;

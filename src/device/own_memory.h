@@ -1,4 +1,4 @@
-// What a block of one thread keeps for itself: the primitives of device/block.h that concern nobody else.
+// Holds what a block of one thread keeps for itself: the primitives of device/block.h that no other block sees.
 #pragma once
 
 #include <cstddef>

@@ -1,10 +1,11 @@
-// Small messages: data and tag travel together, so that the receiver needs nothing but the bytes themselves to know
-// that they have come. Half of what travels is tags; below some hundred KiB that is cheaper than any barrier.
+// Packets carry small messages: data and tag travel together, so that the receiver needs nothing but the bytes
+// themselves to know that they have come. Half of what travels is tags; below some hundred KiB that is cheaper than
+// any barrier.
 //
 // A packet is written by one 16-byte store. The two halves are each complete in themselves (four bytes of data, a
 // tag), so that it does not matter whether memory takes the store as one or as two.
 //
-// Who has read a packet clears it, so that no packet of an earlier use can ever be taken for a later one, however
+// The reader of a packet clears it, so that no packet of an earlier use can ever be taken for a later one, however
 // many uses lie between. A place must not be written again before the launch that read it is over (coll/ alternates
 // between two places): the end of a launch is what orders the clearing before all that the reader sends later.
 #pragma once
@@ -22,25 +23,27 @@ struct alignas(16) Packet {
 /// Bytes of a message in a packet.
 inline constexpr std::uint64_t kPacketBytes = 8;
 
-/// Never that of a cleared packet. Different from launch to launch only to help whoever looks at memory.
+/// Returns a tag, never that of a cleared packet. It differs from launch to launch only to help people who look at
+/// memory.
 SENNIT_DEVICE Word tag_of(std::uint64_t epoch) {
   return static_cast<Word>(epoch) | 0x80000000u;
 }
 
-/// Packets that `bytes` bytes take: at least one, so that also an empty message tells that its sender has come.
+/// Returns the packets that `bytes` bytes take: at least one, so that also an empty message tells that its sender has
+/// come.
 SENNIT_DEVICE std::uint64_t packets_of(std::uint64_t bytes) {
   return bytes == 0 ? 1 : (bytes + kPacketBytes - 1) / kPacketBytes;
 }
 
-/// Which use of packets this is: they lie `offset` packets behind where messages say, and have this tag. Said apart,
-/// since a kernel has to load it, and meanwhile it can load what it sends.
+/// Says which use of packets this is: they lie `offset` packets behind where messages say, and have this tag. Said
+/// apart, since a kernel has to load it, and meanwhile it can load what it sends.
 struct PacketUse {
   Word tag = 0;
   std::uint64_t offset = 0;
 };
 
-// What the block's primitives are told of each of several messages, by functions of their number: an array would lie
-// in a thread's memory, and small messages would wait for it.
+// Functions of a message's number tell the block's primitives about each of several messages: an array would lie in a
+// thread's memory, and small messages would wait for it.
 
 /// A plain message, to packets of its own.
 struct PacketSend {
@@ -72,7 +75,7 @@ struct PacketReduce {
   unsigned takers = 0;  ///< that get the result as packets too
 };
 
-/// Who takes the result of a reduction that has no takers.
+/// Stands for the takers of a reduction that has none: it gives null for each.
 struct NoTakers {
   SENNIT_DEVICE Packet* operator()(unsigned) const { return nullptr; }
 };

@@ -1,4 +1,4 @@
-// Cutting a message into parts that blocks, or ranks, work on.
+// Cuts a message into parts that blocks, or ranks, work on.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace sennit::device {
 
 /// Parts begin at multiples of it, so that they keep the alignment of the whole, and no number is cut.
 inline constexpr std::uint64_t kPartUnit = 16;
-/// Those longer than kLongPart, a default, begin at multiples of it: a cache line.
+/// Parts longer than kLongPart, a default, begin at multiples of it: a cache line.
 inline constexpr std::uint64_t kLongPartUnit = 128, kLongPart = 8192;
 
 /// `bytes` rounded down to units of parts that are so long.
@@ -24,13 +24,13 @@ struct Part {
   SENNIT_DEVICE std::uint64_t bytes() const { return end - begin; }
 };
 
-/// Part `index` where each has `each` bytes; the last ones are shorter, or empty.
+/// Returns part `index` where each has `each` bytes; the last ones are shorter, or empty.
 SENNIT_DEVICE Part part_at(std::uint64_t bytes, std::uint64_t each, unsigned index) {
   const std::uint64_t begin = each * index, end = begin + each;
   return {begin < bytes ? begin : bytes, end < bytes ? end : bytes};
 }
 
-/// Part `index` of `count` equal ones; the last ones are shorter, or empty.
+/// Returns part `index` of `count` equal ones; the last ones are shorter, or empty.
 SENNIT_DEVICE Part part_of(std::uint64_t bytes, unsigned index, unsigned count) {
   std::uint64_t each = (bytes + count - 1) / count;
   const std::uint64_t unit = each > kLongPart ? kLongPartUnit : kPartUnit;

@@ -1,4 +1,4 @@
-// A block program, type-erased so that lanes of every executor can launch it.
+// Erases the type of a block program, so that lanes of every executor can launch it.
 //
 // The program itself is a plain struct of arguments with
 //   template <class Block> SENNIT_DEVICE void operator()(Block& block) const;
@@ -18,7 +18,7 @@ namespace sennit::device {
 class HostBlock;
 class TraceBlock;
 
-/// How each executor enters one program. Lives for the whole process.
+/// Says how each executor enters one program. Lives for the whole process.
 struct Program {
   const char* name;                                         ///< for errors and traces
   std::size_t argument_bytes;                               ///< size of the argument struct, copied at launch
@@ -46,7 +46,7 @@ constexpr bool kHasManyBlocks = requires {
 /// at the same time, whatever their order.
 inline constexpr unsigned kMostEarlyThreads = 128;
 
-/// The cuda entry of program P: defined beside P for nvcc, or as nullptr in a build without CUDA.
+/// Returns the cuda entry of program P: defined beside P for nvcc, or as nullptr in a build without CUDA.
 template <class P>
 const void* cuda_entry();
 

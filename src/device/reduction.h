@@ -1,8 +1,8 @@
-// How several numbers become one: a rule for each operator and type, applied to packs of numbers as memory holds
-// them.
+// Reduces several numbers to one: it has a rule for each operator and type, and applies it to packs of numbers as
+// memory holds them.
 //
 // Sources are combined in the order given, always from the first to the last, in the type that device/number.h
-// computes in, and rounded once at the end: the same sources give the same bits, on every rank.
+// computes in, and rounded once at the end: equal sources give equal bits, on every rank.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,8 @@ struct Reduction {
   std::int64_t integer_scale = 1;  ///< and of integers
 };
 
-/// Returns whether kernels have loops of their own for it: sums of the types that training sends, also scaled ones.
+/// Returns whether kernels have loops of their own for the reduction: for sums, also scaled ones, of the types that
+/// training sends.
 SENNIT_DEVICE constexpr bool is_fast(const Reduction& reduction) {
   const bool adds = reduction.op == Operator::sum || reduction.op == Operator::average ||
                     reduction.op == Operator::premultiplied_sum;
@@ -34,7 +35,8 @@ SENNIT_DEVICE constexpr bool is_fast(const Reduction& reduction) {
          (reduction.type == Type::float32 || reduction.type == Type::float16 || reduction.type == Type::bfloat16);
 }
 
-/// Where in a collective a step stands: some operators treat a rank's own input and the final result differently.
+/// Says where in a collective a step stands: some operators treat a rank's own input and the final result
+/// differently.
 struct Stage {
   unsigned raw = 0;   ///< bit k: source k is an input as its rank gave it, not the result of an earlier step
   bool last = false;  ///< what this step stores is the collective's result
@@ -82,8 +84,8 @@ struct Sum {
   SENNIT_DEVICE T lower(Value value, bool) const { return narrow<T>(value); }
 };
 
-/// The product, rounded: compilers may not make one step of it and the sum that it goes into, which would give other
-/// bits here than there.
+/// Returns the product, rounded: compilers may not make one step of it and the sum that it goes into, which would
+/// give other bits here than there.
 template <class Value>
 SENNIT_DEVICE Value product_of(Value a, Value b) {
 #ifdef __CUDA_ARCH__
@@ -93,8 +95,8 @@ SENNIT_DEVICE Value product_of(Value a, Value b) {
   return a * b;
 }
 
-/// What is no input is multiplied by 1, which changes no number: so one loop serves a sum, an average and a
-/// premultiplied sum.
+/// Multiplies inputs by the scale, and what is no input by 1, which changes no number: so one loop serves a sum, an
+/// average and a premultiplied sum.
 template <class T>
 struct ScaledSum {
   using Stored = T;
@@ -130,7 +132,7 @@ struct Product {
   SENNIT_DEVICE T lower(Value value, bool) const { return narrow<T>(value); }
 };
 
-/// Of a number and NaN: the number, as the GPU's own minimum and maximum have it.
+/// Computes a minimum or maximum; of a number and NaN it takes the number, as the GPU's own instructions do.
 template <class T, bool kMin>
 struct Extreme {
   using Stored = T;
@@ -175,7 +177,8 @@ struct Logical {
   SENNIT_DEVICE T lower(T value, bool) const { return value; }
 };
 
-/// Of a sum, an average of floating-point numbers, or a premultiplied sum: what inputs are multiplied with.
+/// Returns what a reduction's inputs are multiplied with, for a sum, a premultiplied sum, or an average of
+/// floating-point numbers.
 template <class T>
 SENNIT_DEVICE typename Arithmetic<T>::Value scale_of(const Reduction& reduction) {
   using Value = typename Arithmetic<T>::Value;
@@ -203,7 +206,8 @@ SENNIT_DEVICE void with_arithmetic(const Reduction& reduction, Visit& visit) {
   }
 }
 
-/// The same of operators that only integers have; T is unsigned, since signs make no difference.
+/// Calls visit(rule) with the rule of an operator that only integers have; T is unsigned, since signs make no
+/// difference.
 template <class T, class Visit>
 SENNIT_DEVICE void with_logic(const Reduction& reduction, Visit& visit) {
   switch (reduction.op) {
@@ -294,7 +298,7 @@ struct AnyRule {
                                         Stage stage) const;
 };
 
-/// One pack by the rule that `reduction` names.
+/// Reduces one pack by the rule that `reduction` names.
 Pack<8> reduce_pack_on_host(const Reduction& reduction, const Pack<8> (&from)[kMostOperands], unsigned sources,
                             Stage stage);
 #ifdef __CUDACC__
@@ -325,7 +329,7 @@ SENNIT_DEVICE Pack<kBytes> AnyRule::operator()(const Pack<kBytes> (&from)[kMostO
   return result;
 }
 
-/// What is reduced, and where the result goes: a destination may be one of the sources.
+/// Says what is reduced, and where the result goes: a destination may be one of the sources.
 struct Operands {
   const void* from[kMostOperands] = {};
   unsigned sources = 0;

@@ -1,4 +1,4 @@
-// The number that a premultiplied sum multiplies its inputs with, as callers hold it.
+// Reads the number that a premultiplied sum multiplies its inputs with, as callers hold it.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace sennit::device {
 
-/// Of the reduction's own type; types narrower than float32 have theirs as float.
+/// Reads the scale, which has the reduction's own type; of types narrower than float32 it is a float.
 inline void read_scale(Reduction& reduction, const void* scale) {
   const auto read = [scale]<class T>(T value) {
     std::memcpy(&value, scale, sizeof value);

@@ -1,4 +1,4 @@
-// What is reduced, and how: element types and operators, by the field's names.
+// Names what is reduced, and how: element types and operators, by the field's names.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,7 @@ enum class Operator : std::uint8_t {
 };
 inline constexpr int kOperators = 12;
 
-/// Bytes of an element.
+/// Returns the bytes of an element.
 SENNIT_DEVICE constexpr unsigned bytes_of(Type type) {
   switch (type) {
     case Type::int8:

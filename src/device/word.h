@@ -1,4 +1,4 @@
-// Words that blocks, lanes and hosts signal each other with.
+// Defines the words that blocks, lanes and hosts signal each other with.
 #pragma once
 
 #include <cstdint>

@@ -78,7 +78,7 @@ void take_lines(Asked& asked, Answer& answer) {
   }
 }
 
-/// False once the other end closed.
+/// Returns false once the other end closed.
 bool take(const Question& question, Asked& asked, Answer& answer) {
   char bytes[4096];
   const ssize_t count = read(asked.answers.get(), bytes, sizeof bytes);
@@ -180,12 +180,12 @@ std::vector<Answer> ask(std::vector<Question> questions) {
 }
 
 void tell(const Json& line) {
-  // Without the descriptor somebody called the hidden option by hand: then let them read along.
+  // Somebody called the hidden option by hand where the descriptor is missing: then let them read along.
   const int file = fcntl(kAnswerFile, F_GETFD) >= 0 ? kAnswerFile : STDOUT_FILENO;
   const std::string text = line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   for (std::size_t sent = 0; sent < text.size();) {
     const ssize_t count = write(file, text.data() + sent, text.size() - sent);
-    if (count < 0 && errno != EINTR) return;  // nobody listens any more
+    if (count < 0 && errno != EINTR) return;  // the asking process listens no more
     if (count > 0) sent += std::size_t(count);
   }
 }

@@ -1,5 +1,5 @@
-// Questions whose answer may hang or crash (drivers do both) are asked in processes of their own, all at once, each
-// with a limit on how long it may stay silent.
+// Asks questions whose answer may hang or crash (drivers do both) in processes of their own, all at once, each with a
+// limit on how long it may stay silent.
 #pragma once
 
 #include <chrono>
@@ -29,10 +29,10 @@ struct Answer {
   End end = End::not_started;
   int status = 0;  ///< finished: exit code; crashed: signal; silent: milliseconds waited; not_started: errno
 
-  /// Returns what went wrong in a few words ("did not answer within 5 s", "crashed with signal 11"); empty when it
-  /// finished, whatever it found.
+  /// Describes in a few words what went wrong ("did not answer within 5 s", "crashed with signal 11"); empty when the
+  /// process finished, whatever it found.
   std::string trouble() const;
-  /// The first line that has a member `key`; nullptr when there is none.
+  /// Returns the first line that has a member `key`; nullptr when there is none.
   const Json* find(const std::string& key) const;
 };
 
@@ -40,7 +40,7 @@ struct Answer {
 /// the driver) is left to the system. No process outlives this one by more than the kill takes.
 std::vector<Answer> ask(std::vector<Question> questions);
 
-/// In the process that answers: says one line; the limit on silence starts anew.
+/// Writes one line of the answer, in the process that answers; the limit on silence starts anew.
 void tell(const Json& line);
 
 inline constexpr int kAnswerFile = 3;  ///< where tell() writes, so that chatty libraries cannot disturb it

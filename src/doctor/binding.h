@@ -1,4 +1,4 @@
-// Whether this process may run on processors near the GPUs.
+// Checks whether this process may run on processors near the GPUs.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// One line of the doctor: what was looked at, whether it works, why, and what to do about it.
+// Describes one line of the doctor: what was looked at, whether it works, why, and what to do about it.
 #pragma once
 
 #include <string>
@@ -27,7 +27,7 @@ struct Check {
   std::string fix;      ///< exact command or setting; empty exactly when there is nothing to mend
 };
 
-/// What a check is about; the rest is found out.
+/// Says what a check is about; the rest is found out.
 struct Subject {
   std::string_view id, title;
   bool needed = false;
@@ -36,7 +36,7 @@ struct Subject {
 Check works(const Subject& subject, std::string detail);
 Check degraded(const Subject& subject, std::string detail, std::string fix);
 Check missing(const Subject& subject, std::string detail, std::string fix);
-/// Never `needed`: what cannot be checked cannot be lacking.
+/// Makes a check that is never `needed`: what cannot be checked cannot be lacking.
 Check not_applicable(const Subject& subject, std::string detail);
 
 /// True when something needed is missing: the program then ends with exit code 3.

@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kSlowStart = 3;  ///< seconds; a default: with the persistence daemon, four GPUs take about 0.3
 
-/// A function of the driver, or null. Its binary interface is documented and frozen.
+/// Returns a function of the driver, or null. Its binary interface is documented and frozen.
 template <class Function>
 Function* function(void* library, const char* symbol) {
   return reinterpret_cast<Function*>(dlsym(library, symbol));
@@ -42,7 +42,7 @@ struct Remedy {
   int code;
   const char* fix;
 };
-/// What mends a driver that does not start, by CUresult.
+/// Lists what mends a driver that does not start, by CUresult.
 constexpr Remedy kRemedies[] = {
     {34, "Take the stub libcuda.so.1 (a folder called stubs) off LD_LIBRARY_PATH"},
     {46, "Another process holds the GPU exclusively: sudo nvidia-smi -c DEFAULT"},

@@ -1,4 +1,4 @@
-// The CUDA driver: does it start, how fast, what GPUs does it show, and is it new enough for this build.
+// Checks the CUDA driver: does it start, how fast, what GPUs does it show, and is it new enough for this build.
 #pragma once
 
 #include <string>
@@ -24,7 +24,7 @@ struct DriverReadings {
   std::vector<CudaDevice> devices;  ///< in CUDA's order, as CUDA_VISIBLE_DEVICES leaves them
 };
 
-/// In a process of its own: opens the driver and tells one line.
+/// Opens the driver and tells one line; runs in a process of its own.
 void probe_driver();
 DriverReadings driver_readings(const Answer& answer);
 

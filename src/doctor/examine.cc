@@ -63,7 +63,7 @@ class Round {
   std::map<std::string, Answer> answers_;
 };
 
-/// Two processes joined by a socket.
+/// Adds two processes joined by a socket.
 void add_sharing(Round& round, const std::string& kind) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) return;

@@ -1,4 +1,4 @@
-// All checks, in the order they are shown: first what sennit is and stands on, then GPUs, memory, neighbours.
+// Makes all checks, in the order they are shown: first what sennit is and stands on, then GPUs, memory, neighbours.
 #pragma once
 
 #include <string>

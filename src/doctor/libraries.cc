@@ -48,7 +48,7 @@ void add_packages(std::vector<fs::path>& folders, const fs::path& prefix) {
     }
 }
 
-/// The Python environment that this program was installed into, or that lies beside the tree it was built in.
+/// Returns the Python environment that this program was installed into, or that lies beside the tree it was built in.
 std::vector<fs::path> own_environments() {
   std::vector<fs::path> found;
   std::error_code failed;

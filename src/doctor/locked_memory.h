@@ -1,4 +1,4 @@
-// Locked (pinned) host memory: the staged paths of every pair of devices pass through some.
+// Checks locked (pinned) host memory: the staged paths of every pair of devices pass through some.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,8 @@ struct LockedMemoryReadings {
   std::string problem;                   ///< why it did not
 };
 
-/// The limits and what is wanted for a rank with `peers` peers (at least 1); the rest is for the caller to fill in.
+/// Reads the limits and what is wanted for a rank with `peers` peers (at least 1); the rest is for the caller to fill
+/// in.
 LockedMemoryReadings read_locked_memory(int peers);
 
 /// The attempt decides, where there was one: CUDA's driver pins beyond the limit, network cards do not.

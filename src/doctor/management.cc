@@ -116,7 +116,7 @@ int nvlinks_between(const NvmlReadings& nvml, std::size_t one, std::size_t other
   for (const NvmlNvlink& link : a.nvlinks) {
     if (!link.active) continue;
     if (link.remote_pci == b.pci && !b.pci.empty()) ++direct;
-    // Where the other end is hidden (NVSwitches in a virtual machine), the pair's own attribute decides.
+    // The pair's own attribute decides where the other end is hidden (NVSwitches in a virtual machine).
     if (link.remote == NvlinkRemote::nvswitch || (link.remote == NvlinkRemote::unknown && link.remote_pci.empty()))
       ++switched;
   }
@@ -172,7 +172,7 @@ Check judge_nvlinks(const Situation& situation, const NvmlReadings& nvml) {
         "checked");
   std::string detail = fmt::format("{} active on each of {}{}", counted(most, "link"),
                                    counted(long(nvml.gpus.size()), "GPU"), switched ? ", to NVSwitches" : "");
-  // The same number inactive on every GPU is how the machine is wired (a part of the links not connected).
+  // An equal number of inactive links on every GPU is how the machine is wired (a part of the links not connected).
   if (!inactive.empty()) detail += fmt::format(" (not connected: {})", inactive);
   if (switched && fabric) detail += ", fabric registered";
   return works(subject, detail);

@@ -1,4 +1,4 @@
-// What NVML says of GPUs and NVLinks. It is read in a process of its own, so it travels as JSON.
+// Reads what NVML says of GPUs and NVLinks. This happens in a process of its own, so the answer travels as JSON.
 #pragma once
 
 #include <map>
@@ -11,9 +11,10 @@
 
 namespace sennit::doctor {
 
-/// In a process of its own: reads NVML and tells {"nvml": …}.
+/// Reads NVML and tells {"nvml": …}; runs in a process of its own.
 void probe_management();
-/// Returns what probe_management() told; not present, with the trouble as its problem, where it told nothing.
+/// Returns the readings that probe_management() told; not present, with the trouble as its problem, where it told
+/// nothing.
 machine::NvmlReadings management_readings(const Answer& answer);
 
 /// "gpu0", "gpu1", … by PCI address, as machine documents number them. Addresses unknown to NVML come last.
@@ -26,7 +27,7 @@ class Labels {
   std::map<std::string, int> numbers_;
 };
 
-/// NVLinks that carry traffic between two GPUs, directly or through NVSwitches; 0 when none.
+/// NVLinks that carry traffic between two GPUs, directly or through NVSwitches; 0 when there are none.
 int nvlinks_between(const machine::NvmlReadings& nvml, std::size_t one, std::size_t other);
 
 Check judge_management(const Situation& situation, const machine::NvmlReadings& nvml);

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The number after a word at the start of a line ("MemAvailable:", "inactive_file"); 0 where there is none.
+/// Returns the number after a word at the start of a line ("MemAvailable:", "inactive_file"); 0 where there is none.
 std::uint64_t after(const std::string& text, const std::string& word) {
   std::istringstream lines(text);
   std::string first;

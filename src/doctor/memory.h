@@ -1,4 +1,4 @@
-// Host memory left for staging buffers and benchmarks, below the limits of this process's control groups.
+// Checks the host memory left for staging buffers and benchmarks, below the limits of this process's control groups.
 #pragma once
 
 #include <cstdint>

@@ -22,7 +22,7 @@ bool is_there(const fs::path& file) {
   return fs::exists(file, ignored);
 }
 
-/// Returns what a namespace link points at; empty where it may not be read.
+/// Returns the target of a namespace link; empty where it may not be read.
 std::string link(const fs::path& file) {
   std::error_code failed;
   const fs::path target = fs::read_symlink(file, failed);
@@ -61,7 +61,7 @@ NamespaceReadings read_namespaces(const fs::path& root, const std::string& appta
   readings.own_ipc = !ipc.empty() && ipc != kHostIpc;
   readings.own_pid = !pid.empty() && pid != kHostPid;
   const std::string first_net = link(root / "proc/1/ns/net");
-  // In a PID namespace of its own, process 1 is the container's and tells nothing about the host.
+  // Process 1 is the container's in a PID namespace of its own, and says nothing about the host.
   readings.own_net = !readings.own_pid && !net.empty() && !first_net.empty() && net != first_net;
   return readings;
 }

@@ -1,4 +1,4 @@
-// Whether this process is in a container, and whether processes outside it could share memory with it.
+// Checks whether this process is in a container, and whether processes outside it could share memory with it.
 #pragma once
 
 #include <filesystem>

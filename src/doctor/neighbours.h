@@ -1,4 +1,4 @@
-// The libraries sennit works with: which MPI (and which ABI), NCCL, UCX, and the CUDA toolkit.
+// Checks the libraries sennit works with: which MPI (and which ABI), NCCL, UCX, and the CUDA toolkit.
 #pragma once
 
 #include <string>

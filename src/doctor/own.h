@@ -1,4 +1,4 @@
-// sennit itself: what this build holds, hwloc, and whether this machine was measured and tuned.
+// Checks sennit itself: what this build holds, hwloc, and whether this machine was measured and tuned.
 #pragma once
 
 #include <string>
@@ -21,7 +21,7 @@ struct OwnReadings {
   std::string tuning_problem;  ///< what is wrong with the kept table
 };
 
-/// In a process of its own (discovery asks NVML): tells three lines.
+/// Tells three lines about this build and machine; runs in a process of its own, as discovery asks NVML.
 void probe_own(const std::string& executor);
 OwnReadings own_readings(const Answer& answer);
 

@@ -1,4 +1,4 @@
-// Bytes that cannot be right by accident, put into and read out of a device's memory.
+// Puts bytes that cannot be right by accident into a device's memory, and reads them out.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,8 @@
 
 namespace sennit::doctor {
 
-/// Bytes that depend on `seed` and on their place, so that stale, shifted and repeated data differ from them.
+/// Returns the bytes that depend on `seed` and on their place, so that stale, shifted and repeated data differ from
+/// them.
 std::vector<std::byte> pattern(std::size_t bytes, std::uint64_t seed);
 
 /// Copies host bytes to `to` by `lane`, and waits. `pinned` is at least as large.

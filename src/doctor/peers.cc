@@ -20,7 +20,7 @@ int index_in(const NvmlReadings& nvml, const std::string& pci) {
   return -1;
 }
 
-/// Returns what a pair is joined by, as far as NVML says.
+/// Names what joins a pair, as far as NVML says.
 std::string link_of(const NvmlReadings& nvml, const std::string& one, const std::string& other) {
   const int a = index_in(nvml, one), b = index_in(nvml, other);
   if (a < 0 || b < 0) return "link unknown";
@@ -74,11 +74,11 @@ std::string no_access_fix(const NvmlReadings& nvml) {
          "be mended (sennit stages through host memory); in a virtual machine, pass GPUs through with P2P allowed";
 }
 
-/// Why there is nothing to judge, as a check; nothing where there is.
+/// Returns a check that says why there is nothing to judge; no value where there is something.
 std::optional<Check> excuse(const Subject& subject, const Situation& situation, const PeerReadings& peers) {
   if (!situation.gpus()) return not_applicable(subject, situation.why_no_gpus());
   if (!situation.cuda_build) return not_applicable(subject, "This build has no cuda executor to try it with");
-  // That no GPU answers is the finding of other checks; here there is only nothing to try.
+  // Other checks report that no GPU answers; here there is only nothing to try.
   if (peers.opened.code() == Code::not_found)
     return not_applicable(subject, fmt::format("Could not be tried: {}", peers.opened.what()));
   if (!peers.opened.ok())

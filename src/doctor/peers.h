@@ -1,4 +1,4 @@
-// GPU to GPU: which reach each other, over what, and whether the bytes arrive.
+// Checks GPU to GPU: which reach each other, over what, and whether the bytes arrive.
 #pragma once
 
 #include <cstdint>
@@ -31,13 +31,13 @@ struct PeerReadings {
   std::vector<DirectionReading> directions;
 };
 
-/// In a process of its own: opens the cuda executor, pins `pinned` bytes, and tries every direction.
+/// Opens the cuda executor, pins `pinned` bytes, and tries every direction; runs in a process of its own.
 void probe_peers(std::uint64_t pinned);
 PeerReadings peer_readings(const Answer& answer);
 
-/// Returns which pairs reach each other, and over what.
+/// Judges which pairs reach each other, and over what.
 Check judge_peers(const Situation& situation, const PeerReadings& peers, const machine::NvmlReadings& nvml);
-/// Returns whether what was written arrived.
+/// Judges whether what was written arrived.
 Check judge_peer_bytes(const Situation& situation, const PeerReadings& peers, const machine::NvmlReadings& nvml);
 
 }  // namespace sennit::doctor

@@ -1,4 +1,4 @@
-// The half of peers.h that touches GPUs, in a process of its own.
+// Holds the half of peers.h that touches GPUs, in a process of its own.
 #include <memory>
 
 #include "base/units.h"
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kBytes = MiB;  ///< enough for several packets of any link, and done in well under 1 ms
 
-/// What each device needs: bytes to send, bytes to receive, and a lane.
+/// Holds what each device needs: bytes to send, bytes to receive, and a lane.
 struct Party {
   device::Memory out, in;
   std::unique_ptr<device::Lane> lane;

@@ -1,4 +1,4 @@
-// /dev/shm: sennit itself does not use it (its shared memory has no names), but NCCL and MPI do.
+// Checks /dev/shm: sennit itself does not use it (its shared memory has no names), but NCCL and MPI do.
 #pragma once
 
 #include <cstdint>

@@ -55,7 +55,7 @@ Check judge_sharing(const Situation& situation, const SharingReadings& readings,
   }
   if (readings.outcome && readings.outcome->ok())
     return works(subject, "1 MiB written by one process and checked by another, both ways");
-  // That no GPU answers is the finding of other checks; here there is only nothing to try.
+  // Other checks report that no GPU answers; here there is only nothing to try.
   if (!readings.outcome && readings.opened.code() == Code::not_found)
     return not_applicable(subject, fmt::format("Could not be tried: {}", readings.opened.what()));
   const Status& problem = readings.outcome ? *readings.outcome : readings.opened;

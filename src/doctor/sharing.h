@@ -1,4 +1,4 @@
-// Memory across processes: one process gives memory away, another maps it, both check what the other wrote.
+// Checks memory across processes: one process gives memory away, another maps it, both check what the other wrote.
 #pragma once
 
 #include <optional>
@@ -12,8 +12,8 @@
 
 namespace sennit::doctor {
 
-/// What is shared: GPU memory by the driver's handle (cudaMalloc) or by an open file (cuMemCreate), or host memory by
-/// an open file (memfd).
+/// Says what is shared: GPU memory by the driver's handle (cudaMalloc) or by an open file (cuMemCreate), or host
+/// memory by an open file (memfd).
 enum class Sharing { handle, file, host };
 std::string_view name(Sharing sharing);
 
@@ -23,8 +23,8 @@ struct SharingReadings {
   std::optional<Status> outcome;  ///< ok: the bytes arrived both ways; absent: it did not get that far
 };
 
-/// In processes of their own, joined by a socket at kPassedFile. `host`: share host memory; else both GPU kinds.
-/// The giver tells {"opened": …} and then {"sharing": name, "outcome": …} for each kind.
+/// The two run in processes of their own, joined by a socket at kPassedFile. `host`: share host memory; else both GPU
+/// kinds. The giver tells {"opened": …} and then {"sharing": name, "outcome": …} for each kind.
 void probe_giver(bool host);
 void probe_taker(bool host);
 

@@ -1,4 +1,4 @@
-// The half of sharing.h that touches memory, in processes of their own. For each kind:
+// Holds the half of sharing.h that touches memory, in processes of their own. For each kind:
 //   1. the giver fills memory of its device 0 and sends what is needed to map it (or why there is none);
 //   2. the taker maps it, for another device where that reaches device 0, checks the bytes, writes others, answers;
 //   3. the giver checks those, and tells how it went.
@@ -70,7 +70,7 @@ comm::Deadline soon() {
   return comm::Deadline::after(kPatience);
 }
 
-/// The taker's outcome, as the giver receives it.
+/// Receives the taker's outcome, in the giver.
 Status receive_outcome() {
   Result<Frame> frame = comm::receive_frame(kPassedFile, comm::Kind::file, soon());
   if (!frame.ok()) return Status(Code::peer_lost, "the process that was to map it ended: " + frame.status().what());

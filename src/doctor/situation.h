@@ -1,4 +1,5 @@
-// What kind of machine the doctor is on, and what this build can do: decides which checks apply and which are needed.
+// Says what kind of machine the doctor is on, and what this build can do: this decides which checks apply and which
+// are needed.
 #pragma once
 
 #include <filesystem>
@@ -14,7 +15,7 @@ struct Situation {
 
   /// True where sennit would use GPUs: they are here or were asked for by name, and were not declined.
   bool gpus() const { return executor == "cuda" || (executor == "auto" && gpu_traces); }
-  /// Why GPU checks do not apply; meaningful only where gpus() is false.
+  /// Says why GPU checks do not apply; meaningful only where gpus() is false.
   std::string why_no_gpus() const {
     return executor == "host" ? "Skipped: the host executor was asked for" : "No NVIDIA GPU on this machine";
   }

@@ -1,4 +1,4 @@
-// Errors on their way from a process that answers to the one that asked.
+// Writes errors as JSON and reads them, on their way from a process that answers to the one that asked.
 #pragma once
 
 #include <string>
@@ -21,7 +21,7 @@ inline Status status_of(const Json& told) {
                 told.value("remedy", ""));
 }
 
-/// The remedy an error brings, unless it sends people to the doctor, where they are: then `otherwise`.
+/// Returns the remedy an error brings, unless it sends people to the doctor, where they are: then `otherwise`.
 inline std::string remedy_of(const Status& status, const std::string& otherwise) {
   const bool circular = status.remedy().find("sennit doctor") != std::string::npos;
   return status.remedy().empty() || circular ? otherwise : status.remedy();

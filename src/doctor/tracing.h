@@ -1,4 +1,5 @@
-// Whether a process may read another's memory (process_vm_readv): how MPI and UCX copy between processes of a host.
+// Checks whether a process may read another's memory (process_vm_readv): MPI and UCX copy so between processes of a
+// host.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@ struct TracingReadings {
   std::string trouble;       ///< why the attempt gave no answer; empty when it did
 };
 
-/// In a process of its own: reads a byte of another process and tells {"error": errno}.
+/// Reads a byte of another process and tells {"error": errno}; runs in a process of its own.
 void probe_tracing(long process, std::uint64_t address);
 /// This process's part: own_error and scope.
 TracingReadings read_tracing();

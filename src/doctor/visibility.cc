@@ -83,7 +83,7 @@ Check judge_hidden(const Situation& situation, const VisibilityReadings& reading
   const int shown = int(driver.devices.size());
   const int all = std::max({readings.in_proc, readings.nodes, int(nvml.gpus.size()), shown});
   if (all == 0) return not_applicable(subject, "Nothing tells how many GPUs this machine has");
-  // What the system leaves over, before CUDA_VISIBLE_DEVICES takes its part.
+  // The system leaves so many over, before CUDA_VISIBLE_DEVICES takes its part.
   const int allowed = nvml.present ? int(nvml.gpus.size()) : all - readings.forbidden;
   const int kept_away = std::max(all - std::max(allowed, shown), readings.forbidden);
   if (kept_away > 0)

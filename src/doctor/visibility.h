@@ -1,4 +1,4 @@
-// Which GPUs the machine has and which of them this process may use; what hides the others.
+// Checks which GPUs the machine has and which of them this process may use, and what hides the others.
 #pragma once
 
 #include <filesystem>

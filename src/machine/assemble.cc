@@ -135,7 +135,7 @@ class Assembly {
     return link;
   }
 
-  /// The device above `device` in the PCIe tree: its nearest switch, else the host of its NUMA node.
+  /// Returns the device above `device` in the PCIe tree: its nearest switch, else the host of its NUMA node.
   std::string above(const PciDevice* device) const {
     if (device == nullptr) return host_of(-1);
     if (!device->switches.empty()) {
@@ -204,8 +204,8 @@ class Assembly {
   }
 
   /// Returns whether traffic to other GPUs may pass this GPU's PCIe link. With NVLink to every other GPU the driver
-  /// never sends it there, whatever PCIe could do; where nothing is known it is taken to work until a probe says
-  /// otherwise.
+  /// never sends it there, whatever PCIe could do; where nothing is known, the PCIe path is assumed to work until a
+  /// probe says otherwise.
   bool peer_over_pcie(const Gpu& gpu) const {
     bool asked = false;
     for (const NvmlPair& pair : readings_.nvml.pairs) {
@@ -265,8 +265,8 @@ class Assembly {
       }
   }
 
-  /// Returns whether GPUs of two NUMA nodes reach each other's memory other than by NVLink; taken to work where NVML
-  /// is silent.
+  /// Returns whether GPUs of two NUMA nodes reach each other's memory other than by NVLink; such a path is assumed to
+  /// work where NVML says nothing.
   bool peer_across(int one, int other) const {
     const auto node_of = [&](int index) {
       const auto& all = readings_.nvml.gpus;

@@ -1,4 +1,4 @@
-// From raw readings to the machine document: pure functions, so that machines nobody here has are tested too.
+// Makes the machine document from raw readings, in pure functions, so that tests cover machines that are not at hand.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace sennit::machine {
 
-/// What only CUDA knows of a GPU; this room does not use CUDA, so the caller passes it.
+/// Holds what only CUDA knows of a GPU. This room does not use CUDA, so the caller passes it.
 struct GpuExtra {
   std::string pci;  ///< any spelling; matched as an address
   int sm_count = 0;
@@ -28,14 +28,14 @@ struct Readings {
   std::string date;  ///< ISO 8601 day
 };
 
-/// The machine these readings describe, always valid (validate.h), with fingerprint, without curves. GPUs are
-/// numbered by PCI address, hosts by NUMA node. Every figure is a specification or an assumption with its reason.
-/// NVSwitches appear as one device, nvswitch0: a copy cannot choose between them. Without NVML, GPUs come from
-/// the kernel's PCI tree alone, without UUIDs, memory and NVLinks, and the description says so.
+/// Assembles the machine that these readings describe, always valid (validate.h), with fingerprint, without curves.
+/// GPUs are numbered by PCI address, hosts by NUMA node. Every figure is a specification or an assumption with its
+/// reason. NVSwitches appear as one device, nvswitch0: a copy cannot choose between them. Without NVML, GPUs come
+/// from the kernel's PCI tree alone, without UUIDs, memory and NVLinks, and the description says so.
 Machine assemble(const Readings& readings);
 
-/// A machine for the host executor: `devices` (at least 1) pretended GPUs gpu0… with UUIDs HOST-0…, whose memory is
-/// host memory; each has a link to host0 and to every other. All figures are assumed until measured.
+/// Makes a machine for the host executor: `devices` (at least 1) pretended GPUs gpu0… with UUIDs HOST-0…, whose
+/// memory is host memory; each has a link to host0 and to every other. All figures are assumed until measured.
 Machine host_machine(int devices, const SysfsReadings& sysfs, const std::string& date);
 
 }  // namespace sennit::machine

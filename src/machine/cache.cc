@@ -90,7 +90,7 @@ Result<Machine> load_cached(const std::string& fingerprint) {
 Result<fs::path> store_cached(const Machine& machine) {
   const Result<fs::path> file = cache_file(machine.fingerprint);
   if (!file.ok()) return file.status();
-  // What cannot be read back must not be kept: it would fail at every later start.
+  // A machine that cannot be read back must not be kept: reading it would fail at every later start.
   if (Status status = validate(machine); !status.ok()) return std::move(status).in("cache");
   if (Status status = write_json(*file, to_json(machine)); !status.ok()) return status;
   return *file;

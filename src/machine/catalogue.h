@@ -1,4 +1,4 @@
-// The machine files that ship with sennit.
+// Finds the machine files that ship with sennit.
 #pragma once
 
 #include <filesystem>
@@ -10,14 +10,14 @@
 
 namespace sennit::machine {
 
-/// The folder of shipped machines: ../machines beside the folder of the running program or library (installed),
-/// else that of the source tree it was built from. Errors: not_found.
+/// Returns the folder of shipped machines: ../machines beside the folder of the running program or library
+/// (installed), else that of the source tree it was built from. Errors: not_found.
 Result<std::filesystem::path> shipped_folder();
 
-/// The shipped file called `name`. Errors: not_found, naming those there are.
+/// Returns the shipped file called `name`. Errors: not_found, naming those there are.
 Result<std::filesystem::path> shipped_file(std::string_view name);
 
-/// Files of all shipped machines, sorted by name.
+/// Returns the files of all shipped machines, sorted by name.
 Result<std::vector<std::filesystem::path>> shipped_files();
 
 }  // namespace sennit::machine

@@ -1,4 +1,4 @@
-// This machine, as the driver and the kernel describe it now.
+// Discovers this machine, as the driver and the kernel describe it now.
 #pragma once
 
 #include <string>
@@ -14,15 +14,15 @@ namespace sennit::machine {
 /// Reads NVML, /sys and hwloc and assembles them. Takes some milliseconds, with NVML up to a second.
 Machine discover(const std::vector<GpuExtra>& extras = {});
 
-/// All readings but NVML's and extras.
+/// Returns all readings but NVML's and extras.
 Readings read_beside_nvml();
 
-/// The machine of readings with GPUs. Errors: unsupported where NVML shows none.
+/// Makes the machine of readings with GPUs. Errors: unsupported where NVML shows none.
 Result<Machine> machine_of_gpus(const Readings& readings);
 
-/// The machine of an executor: "cuda" discovers GPUs (errors: unsupported when there is none), "host" gives
-/// host_machine() with SENNIT_HOST_DEVICES devices, "auto" is cuda where NVML shows a GPU and host elsewhere.
-/// An empty name reads SENNIT_EXECUTOR. Errors: invalid_argument for other names.
+/// Makes the machine of an executor: "cuda" discovers GPUs (errors: unsupported when there is none), "host" gives
+/// host_machine() with SENNIT_HOST_DEVICES devices, "auto" is cuda where NVML shows a GPU and host elsewhere. An
+/// empty name reads SENNIT_EXECUTOR. Errors: invalid_argument for other names.
 Result<Machine> this_machine(std::string_view executor, const std::vector<GpuExtra>& extras = {});
 
 /// Today as an ISO 8601 day, UTC.

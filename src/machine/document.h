@@ -1,5 +1,5 @@
-// The machine as a JSON document (schemas/machine.schema.json): writing it, and reading it so strictly that
-// whatever was read can be planned from without further checks.
+// Writes the machine as a JSON document (schemas/machine.schema.json), and reads it so strictly that whatever was
+// read can be planned from without further checks.
 #pragma once
 
 #include <string>
@@ -11,7 +11,8 @@
 
 namespace sennit::machine {
 
-/// The document of `machine`, every member written except absent optional figures. from_json(to_json(m)) equals m.
+/// Returns the document of `machine`, every member written except absent optional figures. from_json(to_json(m))
+/// equals m.
 Json to_json(const Machine& machine);
 
 /// Reads a document and validates it (validate.h). Members without a default (version, name, devices; id, kind;
@@ -20,7 +21,7 @@ Json to_json(const Machine& machine);
 /// field, such as "mine.json: devices[2].memory_bytes".
 Result<Machine> from_json(const Json& document, std::string_view origin);
 
-/// The machine called so in the machines/ folder that ships with sennit ("hgx-h200-4"), or the one in the file.
+/// Loads the machine called so in the machines/ folder that ships with sennit ("hgx-h200-4"), or the one in the file.
 /// What ends in .json or contains a slash is a file. Errors: not_found (names the machines there are), and those of
 /// read_json and from_json.
 Result<Machine> load(const std::string& name_or_file);

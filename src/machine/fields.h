@@ -1,5 +1,5 @@
-// Reading the members of one JSON object strictly: types checked, unknown members refused, the first error kept
-// with the path of its field. Private to this room.
+// Reads the members of one JSON object strictly: types are checked, unknown members refused, and the first error is
+// kept with the path of its field. Private to this room.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ class Fields {
     return path_.empty() ? std::string(member) : fmt::format("{}.{}", path_, member);
   }
 
-  /// The member, or nullptr when it is absent. Absence of a required one is an error.
+  /// Returns the member, or nullptr when it is absent. Absence of a required one is an error.
   const Json* member(const char* key, Presence presence) {
     known_.emplace_back(key);
     if (object_ == nullptr) return nullptr;
@@ -99,7 +99,7 @@ class Fields {
     }
   }
 
-  /// One of the enumerators in `all`, spelt as name() spells them.
+  /// Reads one of the enumerators in `all`, spelt as name() spells them.
   template <class Enum, std::size_t N>
   void choice(const char* key, Enum& into, const Enum (&all)[N], Presence presence = Presence::required) {
     const Json* value = member(key, presence);
@@ -126,7 +126,7 @@ class Fields {
     for (const Json& element : *value) body(element, fmt::format("{}[{}]", at(key), index++));
   }
 
-  /// Refuses members that nobody asked for.
+  /// Refuses members that were not read.
   void finish() {
     if (object_ == nullptr) return;
     for (const auto& [key, value] : object_->items()) {

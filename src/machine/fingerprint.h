@@ -1,4 +1,4 @@
-// A short name for "this hardware with this driver": measurements are kept under it.
+// Makes a short name for "this hardware with this driver", under which measurements are kept.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// What hwloc says of processors and NUMA nodes: fills gaps of the kernel's own files (processors without a model
-// name, nodes whose memory is hidden). Compiled in only where libhwloc is found; never needed.
+// Asks hwloc about processors and NUMA nodes, to fill gaps of the kernel's own files (processors without a model
+// name, nodes whose memory is hidden). It is compiled in only where libhwloc is found, and never needed.
 #pragma once
 
 #include <cstdint>

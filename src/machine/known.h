@@ -1,4 +1,4 @@
-// The machine that decisions are made from, found the same way wherever one is needed.
+// Finds the machine that decisions are made from, in one way for all who need it.
 #pragma once
 
 #include <string_view>
@@ -10,13 +10,12 @@ namespace sennit::machine {
 
 struct Known {
   Machine machine;
-  bool discovered = false;  ///< nobody measured or named it: its figures are specifications and assumptions
+  bool discovered = false;  ///< it was neither measured nor named: its figures are specifications and assumptions
 };
 
-/// The machine called `named` (a shipped one's name, or a file), or by SENNIT_MACHINE where that is empty; else this
-/// machine as it was measured; else as it can be discovered, with `executor` and `extras` as for this_machine().
-/// GPUs ("cuda") are discovered once in a process (probe.h).
-/// Errors: those of load() and this_machine().
+/// Finds the machine called `named` (a shipped one's name, or a file), or by SENNIT_MACHINE where that is empty; else
+/// this machine as it was measured; else as it can be discovered, with `executor` and `extras` as for this_machine().
+/// GPUs ("cuda") are discovered once in a process (probe.h). Errors: those of load() and this_machine().
 Result<Known> known_machine(std::string_view named, std::string_view executor,
                             const std::vector<GpuExtra>& extras = {});
 

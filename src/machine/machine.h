@@ -1,5 +1,5 @@
-// The hardware as a graph of devices and links, each figure with its source: the document that every
-// decision of sennit is computed from. Plain values; reading, discovery and measurement live beside it.
+// Describes the hardware as a graph of devices and links, each figure with its source: every decision of sennit is
+// computed from this document. All are plain values; reading, discovery and measurement live beside it.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace sennit::machine {
 /// Version of the document. Readers accept exactly this one; see schemas/machine.schema.json.
 inline constexpr int kVersion = 1;
 
-/// Where a figure comes from, from most to least trusted.
+/// Says where a figure comes from, from most to least trusted.
 enum class Source { measured, specification, assumed };
 
 /// One number and why it should be believed.
@@ -26,7 +26,7 @@ struct Figure {
 
 enum class DeviceKind { gpu, host, pcie_switch, nvswitch, nic };
 
-/// The identifier of an enumerator, as documents and messages spell it.
+/// Returns the identifier of an enumerator, as documents and messages spell it.
 std::string_view name(Source source);
 std::string_view name(DeviceKind kind);
 
@@ -66,9 +66,9 @@ struct Link {
 };
 
 enum class Method { engine, sm };
-/// What else moves while a copy of a curve is timed, its bytes being those from → to:
-/// one_way nothing; both_ways as much from `to` to `from`; all_at_once, between GPUs: as much from every GPU to every
-/// other; with a host end: as much between that host and every GPU, in the same direction.
+/// Says what else moves while a copy of a curve from → to is timed. one_way: nothing. both_ways: as much from `to` to
+/// `from`. all_at_once, between GPUs: as much from every GPU to every other; with a host end: as much between that
+/// host and every GPU, in the direction of the timed copy.
 enum class Traffic { one_way, both_ways, all_at_once };
 
 std::string_view name(Method method);
@@ -88,7 +88,7 @@ struct Curve {
   std::vector<Point> points;  ///< ascending bytes
 };
 
-/// How a kind of staged path behaves between two memories when driven alone: t(n) = startup + n / rate.
+/// Describes the time of a kind of staged path between two memories when driven alone: t(n) = startup + n / rate.
 /// `stage` names the device whose memory the bytes pass through. Fitted from at least two sizes.
 struct StagedPath {
   std::string from, to, stage;
@@ -111,12 +111,13 @@ struct Machine {
   std::vector<Curve> curves;       ///< empty until measured
   std::vector<StagedPath> staged;  ///< empty until measured
 
-  /// The device called `id`, by id, UUID or PCI address, in either case of letters; nullptr when there is none.
+  /// Returns the device called `id`, by id, UUID or PCI address, in either case of letters; nullptr when there is
+  /// none.
   const Device* find(std::string_view id) const;
-  /// The bundle joining two devices, named in either order and in any way find() knows; of several kinds the one
-  /// with the highest forward bandwidth. nullptr when there is none.
+  /// Returns the bundle joining two devices, named in either order and in any way find() knows; of several kinds the
+  /// one with the highest forward bandwidth. nullptr when there is none.
   const Link* link(std::string_view a, std::string_view b) const;
-  /// The curve between two devices, named in any way find() knows; nullptr when it was not measured.
+  /// Returns the curve between two devices, named in any way find() knows; nullptr when it was not measured.
   const Curve* curve(std::string_view from, std::string_view to, Method method, Traffic traffic) const;
 };
 

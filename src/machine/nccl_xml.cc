@@ -199,7 +199,7 @@ class Reader {
     return id;
   }
 
-  /// One device a card; its ports (net elements) are added up and their names joined by '+'.
+  /// Reads one device a card; its ports (net elements) are added up and their names joined by '+'.
   Device read_nets(const pugi::xml_node& nic) {
     Device device;
     double gbps = 0;

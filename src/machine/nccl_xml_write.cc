@@ -46,7 +46,8 @@ class Writer {
       if (device.kind == DeviceKind::host && !descend(cpus_[device.id], device.id, {}))
         return Status(Code::invalid_argument, fmt::format("the PCIe links below '{}' form a ring", device.id),
                       machine_.name, "NCCL's topology can only hold a tree; remove the link that closes it");
-    // What no PCIe link reaches (GPUs that only NVLink joins to the processor) still needs a place in the tree.
+    // A device that no PCIe link reaches (a GPU that only NVLink joins to the processor) still needs a place in the
+    // tree.
     for (const Device& device : machine_.devices) {
       const bool end = device.kind == DeviceKind::gpu || device.kind == DeviceKind::nic;
       if (end && placed_.insert(device.id).second) fill(element(home(device), device, nullptr), device);
@@ -126,7 +127,7 @@ class Writer {
     return true;
   }
 
-  /// The processor that a device without PCIe link belongs to: by NVLink, else by NUMA node, else the first.
+  /// Returns the processor that a device without PCIe link belongs to: by NVLink, else by NUMA node, else the first.
   pugi::xml_node home(const Device& device) {
     for (const Link& link : machine_.links) {
       const std::string& other = link.from == device.id ? link.to : link.from;
@@ -150,7 +151,7 @@ class Writer {
                        : device.kind == DeviceKind::nic ? "0x020000"
                                                         : "0x060400";
     node.append_attribute("class") = type;
-    // What a reader assumes of a link that does not describe itself is written as such a link.
+    // A link whose figure is what a reader assumes of undescribed links is written as an undescribed link.
     const Figure unknown = pcie_figure(0, 0);
     const bool described =
         link != nullptr && (link->forward_gbps.source != unknown.source || link->forward_gbps.value != unknown.value);

@@ -158,7 +158,7 @@ double speed_in(const FieldValue& field) {
   return field.status == kSuccess && number(field) > 0 ? number(field) : 0;
 }
 
-/// Speeds of active links, asked for at once: a question takes as long for all of a GPU's as for one.
+/// Reads the speeds of active links, asked for at once: a question takes as long for all of a GPU's as for one.
 void read_speeds(const Library& nvml, Handle gpu, std::vector<NvmlNvlink>& links) {
   if (nvml.field_values == nullptr || links.empty()) return;
   std::vector<FieldValue> fields(links.size() + 1);

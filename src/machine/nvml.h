@@ -1,5 +1,5 @@
-// What the NVIDIA management library says of this machine's GPUs, as read. NVML is opened at run time, so that
-// one build runs with and without a driver; its few declarations are our own (nvml.cc).
+// Reads what the NVIDIA management library says of this machine's GPUs. NVML is opened at run time, so that one build
+// runs with and without a driver; its few declarations are our own (nvml.cc).
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace sennit::machine {
 
-/// What is at the other end of an NVLink. `host` is a processor with NVLink ports (POWER8, POWER9).
+/// Says what is at the other end of an NVLink. `host` is a processor with NVLink ports (POWER8, POWER9).
 enum class NvlinkRemote { gpu, host, nvswitch, unknown };
 
 struct NvmlNvlink {

@@ -1,4 +1,4 @@
-// A machine that is looked at once in the life of a process, also ahead of time.
+// Reads a machine once in the life of a process, on request ahead of time.
 #pragma once
 
 #include <functional>
@@ -31,7 +31,7 @@ class Probe {
   /// Waits for what was begun; in a child made by fork() it was not. Whoever asks still gets an answer.
   void end();
 
-  /// As they were read before, else reads, and keeps them if there are GPUs. Never null.
+  /// Returns earlier readings, else reads the machine, and keeps the readings if there are GPUs. Never null.
   std::shared_ptr<const Readings> readings();
 
  private:

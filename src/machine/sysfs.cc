@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// First line of a small kernel file; empty when it cannot be read.
+/// Returns the first line of a small kernel file; empty when it cannot be read.
 std::string line_of(const fs::path& file) {
   std::ifstream in(file);
   std::string line;
@@ -44,7 +44,7 @@ std::vector<fs::path> entries(const fs::path& folder) {
   return paths;
 }
 
-/// The number that ends `name` after `prefix`; -1 when it is not of that form ("node12" → 12).
+/// Returns the number that ends `name` after `prefix`; -1 when it is not of that form ("node12" → 12).
 int suffix(const std::string& name, std::string_view prefix) {
   int value = -1;
   if (!name.starts_with(prefix)) return -1;
@@ -54,7 +54,7 @@ int suffix(const std::string& name, std::string_view prefix) {
   return error == std::errc{} && rest == last && first != last ? value : -1;
 }
 
-/// Processors in a list such as "0-15,32-47". Bounded, as the text may be anything.
+/// Returns the processors in a list such as "0-15,32-47". Bounded, as the text may be anything.
 std::vector<int> processor_list(const std::string& text) {
   std::vector<int> list;
   std::istringstream in(text);
@@ -70,7 +70,7 @@ std::vector<int> processor_list(const std::string& text) {
   return list;
 }
 
-/// The "MemTotal:  12345 kB" of a meminfo file, in bytes.
+/// Returns the "MemTotal:  12345 kB" of a meminfo file, in bytes.
 std::uint64_t memory_total(const fs::path& file) {
   std::ifstream in(file);
   for (std::string line; std::getline(in, line);) {
@@ -115,8 +115,8 @@ void read_processor(const fs::path& root, SysfsReadings& readings) {
   }
 }
 
-/// The link speed a device and its slot can both do; the current one where the kernel gives no maximum. A sleeping
-/// GPU trains down, so the current speed alone would mislead.
+/// Reads the link speed that a device and its slot can both do; the current one where the kernel gives no maximum. A
+/// sleeping GPU trains down, so the current speed alone would mislead.
 void read_link(const fs::path& folder, PciDevice& device) {
   device.generation = pcie_generation(line_of(folder / "max_link_speed"));
   device.width = int(number_of(folder / "max_link_width", 0));
@@ -138,7 +138,7 @@ void read_identity(const fs::path& folder, PciDevice& device) {
   read_link(folder, device);
 }
 
-/// Folders of the bridges above a device, the root port first: the kernel nests them as in
+/// Returns the folders of the bridges above a device, the root port first: the kernel nests them as in
 /// /sys/devices/pci0000:15/0000:15:01.0/0000:16:00.0/….
 std::vector<fs::path> bridges(const fs::path& folder) {
   std::vector<fs::path> above;
@@ -147,7 +147,7 @@ std::vector<fs::path> bridges(const fs::path& folder) {
   return above;
 }
 
-/// Names and rates of network devices by PCI address, RDMA names first: NCCL and UCX use those.
+/// Reads names and rates of network devices by PCI address, RDMA names first: NCCL and UCX use those.
 void name_nics(const fs::path& root, std::map<std::string, PciDevice*>& nics) {
   std::error_code error;
   const auto device_of = [&](const fs::path& folder) -> PciDevice* {

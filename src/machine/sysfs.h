@@ -1,4 +1,4 @@
-// What the Linux kernel says of this machine: processors, NUMA nodes, GPUs and network cards in the PCI tree.
+// Reads what the Linux kernel says of this machine: processors, NUMA nodes, GPUs and network cards in the PCI tree.
 // Everything is read below a root folder, so that tests read made-up trees.
 #pragma once
 
@@ -42,7 +42,7 @@ struct SysfsReadings {
   std::vector<PciDevice> devices;  ///< NVIDIA GPUs, NICs, and the switches above them, by address
 };
 
-/// Returns whether the kernel leaves something unsaid of processors and their memory that hwloc (hwloc.h) may know.
+/// Returns whether the kernel does not say something of processors and their memory that hwloc (hwloc.h) may know.
 bool has_gaps(const SysfsReadings& readings);
 
 /// Reads ROOT/sys and ROOT/proc; never fails: what cannot be read keeps its default.

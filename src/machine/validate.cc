@@ -15,7 +15,7 @@ namespace sennit::machine {
 
 namespace {
 
-/// Length of the printable UTF-8 character that `text` starts with; 0 when it starts with none.
+/// Returns the length of the printable UTF-8 character that `text` starts with; 0 when it starts with none.
 std::size_t character(std::string_view text) {
   const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
   const unsigned first = byte(0);

@@ -1,4 +1,4 @@
-// What makes a machine impossible to plan from.
+// Finds what makes a machine impossible to plan from.
 #pragma once
 
 #include <string_view>

@@ -18,7 +18,7 @@ namespace {
 constexpr double kEngine = 7.4, kEachMore = 3.3, kLink = 330e3, kEngineLink = 380e3;
 constexpr double kKernel = 11, kBlock = 47e3;
 
-/// How often a launch that has begun is looked at: a default. A look takes the driver a microsecond.
+/// A launch that has begun is looked at so often: a default. A look takes the driver a microsecond.
 constexpr std::chrono::milliseconds kLook{1};
 
 }  // namespace
@@ -156,7 +156,7 @@ Status BatchedCopy::Launch::give_to_engines() {
   std::vector<std::size_t> given;
   std::erase_if(left_, [&](std::size_t i) {
     if (device::reached(device::load_acquire(copies_[i].completion), copies_[i].value)) return true;
-    // Not begun: it will see this, and decline.
+    // The block has not begun: it will see this, and decline.
     const bool ours = !host.meet(&sheet_->taken_back, number_, &sheet_->begun[i]) ||
                       device::reached(device::load_acquire(&sheet_->declined[i]), number_);
     if (ours) given.push_back(i);

@@ -1,5 +1,5 @@
-// Copies of several messages by one kernel, where that ends sooner than copy engines do: each copy of an engine takes
-// some µs before the next one begins (copy_many.h).
+// Makes copies of several messages by one kernel, where that ends sooner than copy engines do: each copy of an engine
+// takes some µs before the next one begins (batched_copy_kernel.h).
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace sennit::msg {
 
-/// By one GPU. Thread-safe.
+/// Makes batched copies by one GPU. Thread-safe.
 class BatchedCopy {
  public:
   using Copy = BatchedCopyKernel::Copy;
@@ -23,9 +23,9 @@ class BatchedCopy {
 
   /// Longer ones are for engines, which do one sooner than a block does. A default.
   static constexpr std::uint64_t kLongest = 1 << 20;
-  /// How long a launch may wait to begin before it is taken back: a default. An idle GPU takes 5 µs.
+  /// A launch may wait so long to begin before it is taken back: a default. An idle GPU takes 5 µs.
   static constexpr std::chrono::microseconds kPatience{100};
-  /// After a launch that was taken back so many others are left to engines: a default.
+  /// So many others are left to engines after a launch that was taken back: a default.
   static constexpr int kAfterLate = 256;
 
   BatchedCopy(device::Executor& executor, int device, std::chrono::nanoseconds patience = kPatience)
@@ -34,8 +34,8 @@ class BatchedCopy {
   BatchedCopy(const BatchedCopy&) = delete;
   BatchedCopy& operator=(const BatchedCopy&) = delete;
 
-  /// Says if one launch does these sooner than engines would: of at most BatchedCopyKernel::kMost, none above
-  /// kLongest. Pure.
+  /// Says if one launch does these sooner than engines would: at most BatchedCopyKernel::kMost copies, each of at
+  /// most kLongest bytes. Pure.
   static bool pays(std::span<const Copy> copies);
 
   /// Copies that were begun together. To be kept, and looked at, until the completion of all is signalled.
@@ -77,7 +77,7 @@ class BatchedCopy {
   static constexpr std::size_t kLanes = 4, kSheets = 32;  // defaults
 
   Status set_up();
-  /// A sheet whose launch is over; null: none.
+  /// Takes a sheet whose launch is over; null: none.
   BatchedCopyKernel::Sheet* take_sheet();
   void give_back(BatchedCopyKernel::Sheet* sheet, bool over);
 

@@ -1,9 +1,9 @@
-// Several messages, each to a place of its own, in one launch. A GPU that is full of a program's blocks does not
-// begin it; the host may then take back what no block has begun, and leave it to copy engines.
+// Copies several messages, each to a place of its own, in one launch. A GPU that is full of a program's blocks does
+// not begin the launch; the host may then take back what no block has begun, and leave it to copy engines.
 //
 // 1. Block b has message b. It says that it begins, then looks whether the launch was taken back; the host takes it
 //    back, then looks which blocks have begun. One of both sees the other (meet).
-// 2. Of a launch that was taken back, it says that it declines, and does nothing.
+// 2. Where the launch was taken back, the block says that it declines, and does nothing.
 // 3. Else it copies the message, and signals the message's own word.
 //
 // A host that finds a block begun does not know what it saw: that one either declines or signals, soon.

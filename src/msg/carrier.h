@@ -1,4 +1,4 @@
-// Messages between nodes need this of the library that the program uses, in their own words.
+// Declares what messages between nodes need of the library that the program uses.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace sennit::msg {
 
-/// What a rank announces in one of its slots, for those who probe for it.
+/// Holds what a rank announces in one of its slots, for ranks that probe for it.
 struct Announced {
   std::uint64_t number = 0;   ///< of the sender's RTSs, from 1
   std::uint64_t bytes = 0;    ///< of the message
@@ -25,7 +25,7 @@ class Carrier {
   using Request = std::uint64_t;
 
   virtual ~Carrier() = default;
-  /// Returns how messages go by it, for the report.
+  /// Returns the name of the way that messages take by the carrier, for the report.
   virtual std::string_view plan() const = 0;
   /// The memory stays until sent() or received() has said that the request is over.
   virtual Result<Request> send(const void* data, std::uint64_t bytes, int rank, int tag) = 0;
@@ -37,7 +37,7 @@ class Carrier {
   /// Gives up a receive; received() says that it is over, unless its bytes are on their way already. Returns whether
   /// that could be asked.
   virtual bool cancel(Request request) = 0;
-  /// Says what this rank announces in a slot from now on; none: nothing.
+  /// Says what this rank announces in a slot from now on; no value: nothing.
   virtual void publish(int slot, const std::optional<Announced>& what) = 0;
   /// Returns what a rank of another node announces in a slot now. Waits for the answer.
   virtual std::optional<Announced> published(int rank, int slot) = 0;

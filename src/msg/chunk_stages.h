@@ -1,6 +1,6 @@
-// Two stages that the chunks of a message go through, one behind the other, by way of a few buffers: which chunk may
-// begin which stage. At the sender they are the copy from the GPU and the send; at the receiver the receive and the
-// copy to the GPU. Pure.
+// Takes the chunks of a message through two stages, one behind the other, by way of a few buffers: it says which
+// chunk may begin which stage. At the sender they are the copy from the GPU and the send; at the receiver the receive
+// and the copy to the GPU. Pure.
 #pragma once
 
 #include <algorithm>
@@ -19,12 +19,12 @@ class ChunkStages {
   };
   static constexpr int kFirst = 0, kSecond = 1;
 
-  /// Of `bytes` bytes, in chunks of `chunk`, by `buffers` buffers.
+  /// Divides `bytes` bytes into chunks of `chunk`, which share `buffers` buffers.
   ChunkStages(std::uint64_t bytes, std::uint64_t chunk, int buffers)
       : bytes_(bytes), chunk_(chunk), buffers_(buffers) {}
 
-  /// The next chunk that may begin a stage; none while none may. A chunk begins the first one when its buffer's last
-  /// chunk has ended the second, and the second one when it has ended the first.
+  /// Returns the next chunk that may begin a stage; no value while no chunk may. A chunk begins the first one when
+  /// its buffer's last chunk has ended the second, and the second one when it has ended the first.
   std::optional<Chunk> next(int stage) const {
     const std::uint64_t number = begun_[stage];
     const std::uint64_t end =
@@ -33,14 +33,15 @@ class ChunkStages {
   }
   /// The chunk that next() gave has begun.
   void begin(int stage) { ++begun_[stage]; }
-  /// The first of those that have begun a stage, and not ended it; none where there is none. They end in order.
+  /// Returns the first chunk that has begun a stage, and not ended it; no value where there is no such chunk. They
+  /// end in order.
   std::optional<Chunk> under_way(int stage) const {
     return ended_[stage] < begun_[stage] ? std::optional(chunk(ended_[stage])) : std::nullopt;
   }
   /// The chunk that under_way() gave has ended.
   void end(int stage) { ++ended_[stage]; }
 
-  /// Returns whether all chunks have ended both.
+  /// Returns whether all chunks have ended both stages.
   bool over() const { return ended_[kSecond] == count(); }
 
  private:

@@ -10,7 +10,7 @@ namespace {
 
 thread_local CopyBatch* collecting = nullptr;
 
-/// How often it is asked whether a GPU still does what it was given: a default. That takes a microsecond.
+/// A GPU is asked so often whether it still does what it was given: a default. The question takes a microsecond.
 constexpr std::chrono::milliseconds kAskLane{1};
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Copies that one look at several messages has found are begun together: some short ones by one kernel, which a GPU
-// does in the time of one, others by engines, which do not stop between them to signal each.
+// Begins copies together that one look at several messages has found: some short ones by one kernel, which a GPU does
+// in the time of one, others by engines, which do not stop between them to signal each.
 #pragma once
 
 #include <memory>
@@ -15,10 +15,10 @@ class CopyScheduler;
 /// A copy and the signal of its completion, which this process began or is about to begin. Thread-safe.
 class InFlight {
  public:
-  /// To be asked now and then until completion is signalled. Never blocks. Errors: those of the device; it may then
-  /// never be.
+  /// Looks at the copy; to be called now and then until completion is signalled. Never blocks. Errors: those of the
+  /// device; it may then never be.
   Status look();
-  /// Returns whether a kernel does it, with others.
+  /// Returns whether a kernel does the copy, with others.
   bool has_kernel();
 
  private:

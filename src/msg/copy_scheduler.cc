@@ -17,8 +17,8 @@ namespace {
 /// The window that peers' services know messages by; a place in it is an address.
 constexpr std::uint32_t kMessagesWindow = 0;
 
-/// From here on the messages to a peer take two lanes in turn; and so many bytes are copied by engines before the
-/// completions of all these are signalled. Defaults.
+/// Messages to a peer take two lanes in turn from so many bytes on; and so many bytes are copied by engines before
+/// the completions of all these are signalled. Defaults.
 constexpr std::uint64_t kLeastTwoLanes = 1 << 20, kToldTogether = 1 << 20;
 
 }  // namespace
@@ -31,8 +31,8 @@ Result<device::Lane*> CopyScheduler::lane_of(Way way, int peer, int device, std:
     if (pinned.ok()) pinned_ = std::move(*pinned);
   }
   if (!reachable_->ok()) return *reachable_;
-  // Of each peer, so that a short message to one does not wait for a long one to another; and of long ones two, so
-  // that the next one is on its way while the completion of one is signalled.
+  // Each peer has lanes of its own, so that a short message to one does not wait for a long one to another. Long
+  // messages have two, so that the next one is on its way while the completion of one is signalled.
   Lanes& of_peer = lanes_[{way, peer, device}];
   auto& lane = of_peer.lanes[bytes >= kLeastTwoLanes ? of_peer.next++ % of_peer.lanes.size() : 0];
   if (lane == nullptr) {

@@ -1,5 +1,5 @@
-// Copies of messages by a GPU of this process, which also signals their completion: into memory that receivers have
-// exported, or out of a sender's.
+// Has a GPU of this process copy messages and signal their completion: into memory that receivers have exported, or
+// out of a sender's.
 #pragma once
 
 #include <array>
@@ -52,31 +52,33 @@ class CopyScheduler {
     };
     std::optional<Ends> several{};  ///< devices, where it may take several paths
   };
-  /// Returns how such a copy of `bytes` bytes goes, for people, behind other words; empty: by a copy engine,
-  /// straight.
+  /// Describes, for people and behind other words, how such a copy of `bytes` bytes is made; empty: by a copy engine,
+  /// over the direct path.
   std::string how(const Copying& copy, std::uint64_t bytes);
   /// Begins the copy, and behind it the writing of the word, or leaves that to CopyBatch. Errors: nothing is under
   /// way, and the receiver may copy.
   Result<Copying> put(const Message& message);
-  /// The same of a copy from memory of `sender` that is mapped for `device`, which does it. Errors: nothing is under
-  /// way.
+  /// Begins a copy likewise, from memory of `sender` that is mapped for `device`, which does it. Errors: nothing is
+  /// under way.
   Result<Copying> get(const BatchedCopy::Copy& copy, int sender, int device,
                       std::shared_ptr<const path::Mapping> there);
   /// Begins those that were collected. Where a device fails the group does: somebody waits for each.
   void begin(std::span<const CopyBatch::One> all);
 
-  /// Returns whether long messages for memory of `device` may come by way of this process's service too, from now on.
+  /// Makes sure that long messages for memory of `device` may also come by way of this process's service, from now
+  /// on. Returns false where they may not.
   bool serves(int device);
-  /// Returns what a kernel of a host path that gave up wrote down: a message that has completed may then not be
-  /// whole.
+  /// Returns the error that a kernel of a host path wrote down when it gave up: a message that has completed may then
+  /// not be whole.
   Status fault() const;
 
  private:
-  /// Which way a lane's copies go.
+  /// Says which way a lane's copies go.
   enum class Way : std::uint8_t { to_peer, from_peer };
   Result<device::Lane*> lane_of(Way way, int peer, int device, std::uint64_t bytes);
   Result<std::shared_ptr<InFlight>> begin(int device, device::Lane& lane, const BatchedCopy::Copy& copy);
-  /// What is enqueued of it may never be signalled: nothing may be in flight when others are told that it failed.
+  /// Ends what is enqueued of a copy, which may never be signalled: nothing may be in flight when others are told
+  /// that it failed.
   Status fail(device::Lane& lane, Status status);
   BatchedCopy& batched_copy_of(int device);
   Status begin_by_engines(std::span<const CopyBatch::One> some);

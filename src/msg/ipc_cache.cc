@@ -15,7 +15,7 @@ namespace {
 
 /// Allocations of one owner that stay mapped: a default. A mapping keeps memory that its owner freed.
 constexpr std::size_t kMostImports = 16;
-/// An owner is asked whether it still exports its allocations where those that nobody uses have more bytes: a
+/// An owner is asked whether it still exports its allocations where those that are not in use have more bytes: a
 /// default. A question takes some tens of µs, and fewer bytes are no loss to a GPU.
 constexpr std::uint64_t kSmallAllocation = std::uint64_t{64} << 20;
 /// Exports that are remembered: a default. One costs an open file where memory is shared by files.
@@ -23,7 +23,7 @@ constexpr std::size_t kMostExports = 64;
 
 const char* const kCannot = "this memory cannot be shared with other processes";
 
-/// `data`, of memory at `location`, from the beginning of its allocation; none where `bytes` reach beyond.
+/// `data`, of memory at `location`, from the beginning of its allocation; no value where `bytes` reach beyond.
 std::optional<std::uint64_t> offset_in(const device::Location& location, const void* data, std::uint64_t bytes) {
   if (location.identity == 0 || location.allocations != 1) return std::nullopt;
   const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(data) - location.base);
@@ -87,7 +87,7 @@ Result<IpcCache::Export*> IpcCache::export_of(const device::Location& location) 
   }
   withdraw_freed();
   if (exports_.size() >= kMostExports) {
-    // Those that somebody holds last, and not at all.
+    // An export that is held is not withdrawn, so those come last.
     const auto oldest = std::ranges::min_element(
         exports_, {}, [](const auto& each) { return std::pair(each.second.holders, each.second.used); });
     if (oldest->second.holders == 0) {
@@ -205,7 +205,8 @@ Result<Imported> IpcCache::import_memory(int owner, const IpcHandle& handle, int
   auto mapping = mappings_.map(owner, shareable, device);
   if (!mapping) return mapping.status();
   imported.mapping = std::move(*mapping);
-  // Of this owner and device: one that is still copied to or from is kept by whoever does.
+  // The oldest import of this owner and device makes room: a mapping that is still copied to or from is kept by the
+  // copy.
   const auto first = imports_.lower_bound({key.first, 0});
   const auto last = imports_.upper_bound({key.first, ~std::uint64_t{0}});
   if (static_cast<std::size_t>(std::distance(first, last)) >= kMostImports)

@@ -1,4 +1,4 @@
-// GPU memory that processes of a node let each other reach: exported once an allocation, and mapped once by each
+// Lets processes of a node reach each other's GPU memory: it is exported once an allocation, and mapped once by each
 // process that imports it.
 #pragma once
 
@@ -65,7 +65,8 @@ class IpcCache {
   /// it cannot be shared.
   Result<IpcHandle> export_memory(const void* data, std::uint64_t bytes);
   void release(std::uint64_t identity);
-  /// As export_memory(), in fewer words, and for as long as the memory lives. Errors: the same, and out_of_memory.
+  /// Exports memory as export_memory() does, in fewer words, and for as long as the memory lives. Errors: those of
+  /// export_memory(), and out_of_memory.
   Result<Exported> export_by_key(const void* data, std::uint64_t bytes);
   /// Returns whether export_memory() would find memory there that can be shared.
   bool can_export(const void* data, std::uint64_t bytes);
@@ -96,14 +97,14 @@ class IpcCache {
     std::uint64_t offset;  ///< in it
     int device;
   };
-  /// With the mutex held: the export of the allocation that holds all of it.
+  /// Finds the export of the allocation that holds all of it, with the mutex held.
   Result<Found> find(const void* data, std::uint64_t bytes);
-  /// With the mutex held: the export of the allocation at `location`.
+  /// Returns the export of the allocation at `location`, with the mutex held.
   Result<Export*> export_of(const device::Location& location);
   void withdraw(const Export& exported);
-  /// With the mutex held: ends exports of memory that was freed.
+  /// Ends exports of memory that was freed, with the mutex held.
   void withdraw_freed();
-  /// With the mutex held: unmaps what `owner` does not export any more.
+  /// Unmaps what `owner` does not export any more, with the mutex held.
   void unmap_withdrawn(int owner);
   Result<Imported> import_memory(int owner, const IpcHandle& handle, int device,
                                  std::optional<std::uint64_t> key_file);

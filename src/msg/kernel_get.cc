@@ -1,4 +1,4 @@
-// kernel_get: a block that stays on the receiver's GPU fetches a short message.
+// Implements kernel_get: a block that stays on the receiver's GPU fetches a short message.
 #include "msg/messages.h"
 
 namespace sennit::msg {

@@ -1,5 +1,5 @@
-// Notes the program's own messages that are as long as RTSs (messages.h), on their way from this process: who probes
-// for one must not take it for a message that is announced by so many bytes.
+// Notes the program's own messages that are as long as RTSs (messages.h), on their way from this process: a rank that
+// probes for one must not take it for a message that is announced by so many bytes.
 //
 // 1. Each such message is noted before it is sent, and again when its send returns, with the time: a count.
 // 2. While one may be unreceived, no message to the same receiver with the same tag is announced by as many bytes: it
@@ -49,7 +49,7 @@ class LookAlikes {
     Noted* noted_ = nullptr;
   };
 
-  /// A message as long as RTSs of `step`. `again`: it may be sent any time from now on (persistent).
+  /// Notes a message as long as RTSs of `step`. `again`: it may be sent any time from now on (persistent).
   Sending begin(const Envelope& to, int step, bool again) {
     const std::lock_guard lock(mutex_);
     const Stream stream{to.dest, to.tag, to.context};
@@ -64,7 +64,7 @@ class LookAlikes {
     return {*this, noted};
   }
 
-  /// Steps whose RTSs a message to `dest` with this tag may look like.
+  /// Returns the steps whose RTSs a message to `dest` with this tag may look like.
   Steps doubtful(int dest, int tag) const {
     Steps steps;
     const std::lock_guard lock(mutex_);
@@ -76,12 +76,12 @@ class LookAlikes {
     return steps;
   }
 
-  /// To be asked before an RTS is sent, for test().
+  /// Returns the time, before an RTS is sent, for taken().
   std::uint64_t now() {
     const std::lock_guard lock(mutex_);
     return ++time_;
   }
-  /// Such an RTS has been received.
+  /// Forgets what came before such an RTS, which has been received.
   void taken(const Envelope& to, std::uint64_t sent) {
     const std::lock_guard lock(mutex_);
     const auto found = streams_.find({to.dest, to.tag, to.context});
@@ -107,7 +107,7 @@ class LookAlikes {
     --noted.under_way;
   }
   void forget_oldest() {
-    // Those that may be sent again last, and none whose call has not returned.
+    // Messages that may be sent again are forgotten last, and those whose call has not returned never.
     const auto age = [](const auto& stream) {
       bool under_way = false, again = false;
       std::uint64_t latest = 0;

@@ -60,7 +60,7 @@ std::unique_ptr<Messages::SendTransfer> Messages::announce(const void* data, std
   rts.use = ++uses_[static_cast<std::size_t>(taken->slot)];
   auto& words = slot_of(rts).words;
   words[RtsWords::kOffer].store(0, std::memory_order_relaxed);
-  // Who finds one of these words finds the end of the slot's message before.
+  // A reader that finds one of these words new finds the end of the slot's message before, too.
   words[RtsWords::kBytes].store(bytes, std::memory_order_release);
   words[RtsWords::kEnvelope].store(to.dest_and_tag(), std::memory_order_release);
   words[RtsWords::kMembers].store(to.members, std::memory_order_release);
@@ -110,7 +110,7 @@ void Messages::visit_alike(int sender, const Likeness& likeness, const Visit& vi
     if (!holds(RtsWords::kEnvelope, likeness.dest_and_tag) || !holds(RtsWords::kMembers, likeness.members) ||
         !holds(RtsWords::kStep, likeness.step))
       continue;
-    // Where those words are of a use that is not there yet, this one has ended.
+    // An RTS has ended where its slot's words are those of a use that is not there yet.
     if (device::reached(std::atomic_ref(end_word(slot)).load(std::memory_order_relaxed), use)) continue;
     if (visit(RtsTracker::One{number, use}, slot.words[RtsWords::kBytes].load(std::memory_order_relaxed))) return;
   }

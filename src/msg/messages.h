@@ -1,9 +1,9 @@
-// Two-sided messages between GPUs of a node: one copy, straight from the sender's memory to the receiver's, instead
-// of three through host memory.
+// Moves two-sided messages between GPUs of a node by one copy, straight from the sender's memory to the receiver's,
+// instead of three through host memory.
 //
 // 1. The sender sends an RTS in the message's place, with the same envelope: where the bytes are, and a slot of
 //    shared memory. So the program's library matches messages, in its own order, with every wildcard.
-// 2. Whoever receives it, into GPU or host memory, knows it by a number that the job drew at its start, and selects a
+// 2. The receiver, into GPU or host memory, knows it by a number that the job drew at its start, and selects a
 //    protocol (select.h).
 // 3. rndv_put: into GPU memory the receiver posts an RTR (rtr.h), which asks the sender to copy there. A sender that
 //    waits finds it at once, and its GPU signals completion in the slot, behind the bytes (copy_scheduler.h).
@@ -13,16 +13,16 @@
 // 5. host_bounce: a receiver that cannot map the memory asks, by the slot, for a copy in host memory, and gets a file
 //    of it.
 // 6. kernel_get: a short message that is the only one on its way to a receiver whose GPU has a block for small copies
-//    is fetched by that: no launch, and nobody has to hear.
+//    is fetched by that block: no launch, and the sender need not respond.
 // 7. rndv_buffered: a sender that has waited for the receiver of a short message a while makes a copy in host memory
 //    as in 5., and waits no more: programs rely on their libraries to keep short messages, as when both of two ranks
 //    send before they receive.
 //
 // Every receive that could be matched by an RTS must be looked at when it completes, also those into host memory. An
 // RTS is no longer than any message that it may stand for, so a receive that is too short for it is too short for the
-// message, and the library itself says so. Its length tells a group of slots: who probes for a message sees a length
-// alone, and looks up there how long the message is (rts_slots.h, rts_tracker.h). A message of the program's own may
-// be as long: see announced() and look_alikes.h.
+// message, and the library itself says so. Its length tells a group of slots: a rank that probes for a message sees
+// only a length, and looks up there how long the message is (rts_slots.h, rts_tracker.h). A message of the program's
+// own may be as long: see announced() and look_alikes.h.
 #pragma once
 
 #include <array>
@@ -72,7 +72,8 @@ class Messages {
     std::uint64_t bytes() const override { return rts_.bytes; }
     std::string_view plan() const override { return kPlan; }
     std::string how() const override;
-    /// Where the receiver needs a copy in host memory, this makes it. Errors: those of that copy.
+    /// Moves the message on, and makes a copy in host memory where the receiver needs one. Errors: those of that
+    /// copy.
     Result<bool> test() override;
     void is_waited_for() override;
     bool is_buffered() const override { return buffered_; }
@@ -107,7 +108,7 @@ class Messages {
     bool keeps_none_ = false;  // no copy of it is left, now or any more
   };
 
-  /// Exports the memory for a receiver; none where it cannot be shared, or no slot is left whose RTS is as short as
+  /// Exports the memory for a receiver; null where it cannot be shared, or no slot is left whose RTS is as short as
   /// the message, and like no other message to that receiver. `sync_memops`: of the memory. `synchronous`: the send
   /// is not over before its receiver has come, and so never buffered.
   std::unique_ptr<SendTransfer> announce(const void* data, std::uint64_t bytes, const Envelope& to, bool sync_memops,
@@ -121,11 +122,11 @@ class Messages {
     return first[0] == job_[0] && first[1] == job_[1];
   }
 
-  /// Returns how long a message is that a probe found, of `bytes` bytes there; none where it is the program's own.
-  /// `members`: as Envelope. `taken`: a matched probe took it from the library, and the next one finds another. To be
-  /// asked when nothing of that context, sender and tag is received that has not been looked at. Then the answer is
-  /// wrong in one case: the program's own message, of that very length, was sent behind the RTS with the same tag,
-  /// and in another context of the same ranks in the same order.
+  /// Returns how long a message is that a probe found, of `bytes` bytes there; no value where it is the program's
+  /// own. `members`: as Envelope. `taken`: a matched probe took it from the library, and the next one finds another.
+  /// To be asked when nothing of that context, sender and tag is received that has not been looked at. Then the
+  /// answer is wrong in one case: the program's own message, of that very length, was sent behind the RTS with the
+  /// same tag, and in another context of the same ranks in the same order.
   std::optional<std::uint64_t> announced(int sender, int tag, std::uint64_t members, std::uint64_t bytes, bool taken);
 
   /// A message that is being fetched.
@@ -175,7 +176,7 @@ class Messages {
   void refuse(const Rts& rts, bool matched);
 
  private:
-  /// What is known of a buffered message, which outlives its SendTransfer, as there.
+  /// Holds what is known of a buffered message, which outlives its SendTransfer, in SendTransfer's terms.
   struct Buffered {
     Rts rts;
     Envelope to;
@@ -187,7 +188,7 @@ class Messages {
     int left = 0;              // its messages that are copied here before it is asked again
     std::uint64_t passes = 0;  // that it had begun
   };
-  /// What a probe is told of an RTS, beside its sender.
+  /// Holds what a probe learns of an RTS, beside its sender.
   struct Likeness {
     std::uint64_t step, dest_and_tag, members;
   };
@@ -197,11 +198,11 @@ class Messages {
   /// Calls visit(message, bytes) for those of `sender`'s that are on their way and look so, until it returns true.
   template <class Visit>
   void visit_alike(int sender, const Likeness& likeness, const Visit& visit) const;
-  /// An RTS was received; with the mutex held.
+  /// Notes that an RTS was received; with the mutex held.
   void note_received(const Rts& rts, bool matched);
   void signal_completion(const Rts& rts) const;
   bool has_completed(const Rts& rts) const;
-  /// A message that is over; with the mutex held.
+  /// Forgets a message that is over; with the mutex held.
   void forget(const Buffered& one);
   /// Forgets buffered messages whose receivers have them now; with the mutex held.
   void sweep();

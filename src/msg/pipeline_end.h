@@ -1,4 +1,4 @@
-// One end of a message that goes in chunks.
+// Holds one end of a message that goes in chunks.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// Every block program of msg/, compiled for GPUs.
+// Compiles every block program of msg/ for GPUs.
 #include "device/cuda/block.cuh"
 #include "msg/batched_copy_kernel.h"
 

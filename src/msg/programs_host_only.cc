@@ -1,4 +1,4 @@
-// A build without CUDA: the block programs of msg/ have no GPU entry.
+// Stands in for the kernels in a build without CUDA: the block programs of msg/ have no GPU entry.
 #include "msg/batched_copy_kernel.h"
 
 namespace sennit::device {

@@ -1,4 +1,4 @@
-// A message at its receiver: which protocol it takes, and what moves it on.
+// Handles a message at its receiver: chooses its protocol, and moves it on.
 #include <fmt/format.h>
 
 #include "msg/messages.h"
@@ -12,7 +12,8 @@ std::unique_ptr<Messages::RecvTransfer> Messages::fetch(const Rts& rts, bool mat
     if (auto fetched = kernel_get(rts, matched, to, device)) return fetched;
   facts.block_free = false;
   const std::lock_guard lock(mutex_);
-  // Who fetches many has not come to the RTRs that it has itself: 64 take it longer than others wait.
+  // A rank that fetches many messages has not come to the RTRs that it has itself: 64 take it longer than others
+  // wait. So it shows that it is active.
   if (rts.bytes > kMostTogether) progress_of(group_.rank()).alive.fetch_add(1, std::memory_order_relaxed);
   note_received(rts, matched);
   std::unique_ptr<RecvTransfer> message(new RecvTransfer(*this, rts, to, device));

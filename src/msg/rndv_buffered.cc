@@ -1,5 +1,5 @@
-// rndv_buffered, and host_bounce: the sender makes a copy of the message in host memory, because its receiver does
-// not come, or because that has asked for it.
+// Implements rndv_buffered and host_bounce: the sender makes a copy of the message in host memory, because its
+// receiver does not come, or because the receiver has asked for it.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -17,10 +17,10 @@ namespace sennit::msg {
 
 namespace {
 
-/// A default: who waits for many messages looks at each, at tens of ns.
+/// A default: a rank that waits for many messages looks at each, at tens of ns.
 constexpr unsigned kLooksAtClock = 16;
 
-/// All of a file; null data where that fails.
+/// Maps all of a file; null data where that fails.
 device::Memory map_all(int file, std::uint64_t bytes) {
   void* const data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (data == MAP_FAILED) return {};

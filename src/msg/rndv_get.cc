@@ -1,4 +1,4 @@
-// rndv_get: the receiver maps the sender's memory, and copies from there.
+// Implements rndv_get: the receiver maps the sender's memory, and copies from there.
 #include <algorithm>
 
 #include <fmt/format.h>

@@ -1,5 +1,6 @@
-// Long messages from GPU memory to ranks of other nodes (rndv_pipeline), in chunks: the copy from the GPU, the way
-// between the nodes and the copy to the GPU go on at once, where a message that is staged does one after the other.
+// Moves long messages from GPU memory to ranks of other nodes (rndv_pipeline), in chunks: the copy from the GPU, the
+// way between the nodes and the copy to the GPU go on at once, where a message that is staged does one after the
+// other.
 //
 // 1. The sender sends an RTS in the message's place, with the same envelope, so that the program's library matches
 //    messages, in its own order, with every wildcard. It does so only for a rank that looks at all it receives.
@@ -10,8 +11,8 @@
 // 4. A sender that cannot go on sends an empty chunk.
 //
 // An RTS's length tells its slot (rts.h; each slot has a step of its own), and a slot's two tags are of that message
-// alone. A receiver sends an RTR when it has buffers, to the messages of a sender in their order; who has received it
-// has buffers of its own. So no message waits for a buffer of one that waits for it.
+// alone. A receiver sends an RTR when it has buffers, to the messages of a sender in their order; a sender that
+// receives it has buffers of its own. So no message waits for a buffer of one that waits for it.
 #pragma once
 
 #include <array>
@@ -44,7 +45,7 @@ class Pipeline {
   /// Messages of one sender that come at once: the next one's first chunks are under way while the last one's come.
   static constexpr int kAtOnce = 2;
 
-  /// What is sent in the place of a message. Between processes of one build: plain memory.
+  /// Describes what is sent in the place of a message. It travels between processes of one build: plain memory.
   struct Rts {
     std::uint64_t job[2];  ///< how it is known
     std::uint64_t number;  ///< of this sender's RTSs, from 1
@@ -60,8 +61,8 @@ class Pipeline {
            LookAlikes& look_alikes)
       : carrier_(carrier), rank_(rank), job_(job), gpus_(gpus), host_(host), look_alikes_(look_alikes) {}
 
-  /// A message of memory of `device`, without gaps, to `to.dest` on another node; none where too many are on their
-  /// way. Its RTS is to be sent then.
+  /// Makes a message of memory of `device`, without gaps, to `to.dest` on another node; null where too many are on
+  /// their way. Its RTS is to be sent then.
   std::unique_ptr<SendTransfer> announce(const void* data, std::uint64_t bytes, int device, const Envelope& to);
 
   /// Returns whether what was received is an RTS.
@@ -76,7 +77,7 @@ class Pipeline {
   /// Says that the message is not wanted.
   void refuse(const Rts& rts);
 
-  /// As Messages::announced(), of a sender on another node, which it asks.
+  /// Answers as Messages::announced() does, for a sender on another node, which it asks.
   std::optional<std::uint64_t> announced(int sender, int tag, std::uint64_t members, std::uint64_t bytes, bool taken);
 
  private:
@@ -93,7 +94,7 @@ class Pipeline {
   bool admit(const Recv& message);
   void leave(const Recv& message);
   void note_received(const Rts& rts);
-  /// Sends an answer that nobody waits for.
+  /// Sends an answer whose end is not waited for.
   void answer(const Rts& rts, std::uint64_t what);
 
   Carrier& carrier_;

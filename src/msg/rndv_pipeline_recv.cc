@@ -1,4 +1,4 @@
-// The receiver's end of rndv_pipeline.
+// Implements the receiver's end of rndv_pipeline.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -97,7 +97,7 @@ class Pipeline::Recv final : public RecvTransfer, private Pipeline::End {
   const int device_;
   bool begun_ = false, answered_ = false, over_ = false;
   Status lost_;
-  /// Why what still comes is dropped: its sender waits until it has been received.
+  /// Says why what still comes is dropped: its sender waits until it has been received.
   Status dropped_;
 };
 

@@ -1,4 +1,4 @@
-// The sender's end of rndv_pipeline.
+// Implements the sender's end of rndv_pipeline.
 #include <cstring>
 
 #include "msg/pipeline_end.h"

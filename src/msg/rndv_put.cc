@@ -1,4 +1,4 @@
-// rndv_put: the receiver posts an RTR, and the sender's GPU copies.
+// Implements rndv_put: the receiver posts an RTR, and the sender's GPU copies.
 #include <fmt/format.h>
 
 #include "base/log.h"
@@ -8,9 +8,9 @@ namespace sennit::msg {
 
 namespace {
 
-/// How long a sender may take to accept an RTR: a default. One that waits looks several times in it; one that
-/// computes costs the receiver so much, a tenth of the copy itself where that is long (at 400 GB/s), and not each
-/// time.
+/// A sender may take so long to accept an RTR: a default. A sender that waits looks several times in that time; one
+/// that computes costs the receiver so much, a tenth of the copy itself where that is long (at 400 GB/s), and not
+/// each time.
 constexpr std::chrono::nanoseconds kAccepting{10'000};
 constexpr std::uint64_t kBytesANanosecond = 4000;
 /// One that looks at many messages finds the RTR in the second of its passes, however long they take.

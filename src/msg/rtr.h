@@ -1,13 +1,12 @@
-// The RTR (ready to receive) of a message: its receiver asks the sender to copy it (put), as a GPU writes to another
-// one sooner than it reads from there (2 × H100: 2.6 µs a copy, 5 and more where copies follow each other).
+// The RTR (ready to receive) of a message asks the sender to copy it (put), as a GPU writes to another one sooner
+// than it reads from there (2 × H100: 2.6 µs a copy, 5 and more where copies follow each other).
 //
 // 1. The receiver writes where to, and posts the RTR.
 // 2. Either the sender accepts it, and copies, or the receiver cancels it and copies itself (get), since a sender
-// that
-//    computes does not look: whoever changes the state first.
+//    that computes does not look: the first to change the state decides.
 // 3. A sender that cannot copy there rejects it, and the receiver copies.
 // 4. A sender that has waited long enough leaves a copy of the message in host memory (buffered), unless its receiver
-//    has posted or cancelled before: again whoever changes the state first.
+//    has posted or cancelled before: again the first to change the state decides.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +23,8 @@ class Rtr {
   explicit Rtr(comm::Slot& slot) : slot_(slot) {}
 
   // The receiver:
-  /// Before it the memory is as the program left it; what is named may be written from now on. False: too late, a
-  /// copy of the message was left.
+  /// Posts the RTR. The memory is as the program left it until then; what `where` names may be written from now on.
+  /// False: too late, a copy of the message was left.
   bool post(std::uint64_t number, const RemoteKey& where) {
     slot_.words[kIdentity].store(where.identity, std::memory_order_relaxed);
     slot_.words[kKeyFile].store(where.key_file, std::memory_order_relaxed);
@@ -50,7 +49,7 @@ class Rtr {
   }
 
   // The sender:
-  /// Where to copy the message, once; none where no RTR is posted.
+  /// Returns where to copy the message, once; no value where no RTR is posted.
   std::optional<RemoteKey> accept(std::uint64_t number) {
     if (!is_posted(number) || !change(number, kPosted, kAccepted)) return std::nullopt;
     return RemoteKey{
@@ -59,7 +58,8 @@ class Rtr {
   }
   /// Nothing of what was named is or will be written.
   void reject(std::uint64_t number) { (void)change(number, kAccepted, kRejected); }
-  /// From now on the receiver finds a copy of the message, whose memory it lets alone. False: too late, it has come.
+  /// Leaves a copy of the message, which the receiver finds from now on; it lets the message's memory alone. False:
+  /// too late, the receiver has come.
   bool leave_copy(std::uint64_t number) {
     std::uint64_t seen = slot_.words[kState].load(std::memory_order_relaxed);
     return seen >> kBits != number &&
@@ -72,7 +72,7 @@ class Rtr {
   static constexpr int kBits = 3;
   static constexpr std::uint64_t state(std::uint64_t number, std::uint64_t what) { return number << kBits | what; }
 
-  /// The receiver's first change for this message, or one after that.
+  /// Makes the receiver's first change for this message, or one after that; false: a copy of the message was left.
   bool come(std::uint64_t number, std::uint64_t to) {
     std::uint64_t seen = slot_.words[kState].load(std::memory_order_relaxed);
     while (seen != state(number, kCopyLeft))

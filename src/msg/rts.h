@@ -1,4 +1,4 @@
-// The RTS (ready to send): what travels in the place of a message that a GPU copies (messages.h).
+// The RTS (ready to send) travels in the place of a message that a GPU copies (messages.h).
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@
 
 namespace sennit::msg {
 
-/// What is sent in the place of a message. Between processes of one node and one build: plain memory.
+/// Describes what is sent in the place of a message. It travels between processes of one node and one build: plain
+/// memory.
 struct Rts {
   std::uint64_t job[2];  ///< how it is known
   std::uint64_t number;  ///< of this sender's RTSs, from 1
@@ -28,15 +29,15 @@ struct Rts {
   /// Slots that a rank has for messages: a limit of those on their way from it; the next ones are staged.
   static constexpr int kSlots = comm::RankSlots::kMessages;
 
-  /// Returns how many bytes are sent, more than this object has: a probe is told them alone. A multiple of every
-  /// number's size, since MPICH takes none that ends within an element, and of no larger power of two, as programs'
-  /// messages often are.
+  /// Returns how many bytes are sent, more than this object has: a probe learns them alone. They are a multiple of
+  /// every number's size, since MPICH takes none that ends within an element, and of no larger power of two, as
+  /// programs' messages often are.
   static constexpr int length_of(int step) { return 160 + 64 * step; }
   int length() const { return length_of(step); }
   /// Returns the step whose RTSs are so long, if there is one.
   static constexpr std::optional<int> step_of(std::uint64_t bytes);
   static constexpr int kSteps = kSlots;
-  /// A slot's RTSs have the steps of its group, those with its remainder: who finds one of some length looks
+  /// A slot's RTSs have the steps of its group, those with its remainder: a rank that finds one of some length looks
   /// at the slots of a group, and each slot of a group finds a step of its own, if the message is long enough.
   static constexpr int kGroups = 2;
   static constexpr int group_of(int step) { return step % kGroups; }
@@ -62,7 +63,7 @@ constexpr std::optional<int> Rts::step_of(std::uint64_t bytes) {
 struct RtsWords {
   static constexpr std::size_t kEnd = 0, kAsk = 1, kOffer = 2, kUse = 3, kBytes = 4, kEnvelope = 5, kMembers = 6,
                                kStep = 7;
-  /// In kOffer: there can be no copy.
+  /// Stands in kOffer where there can be no copy.
   static constexpr std::uint64_t kNoCopy = ~std::uint64_t{0};
 };
 

@@ -1,14 +1,13 @@
-// Each message gets a slot, and its RTS a length (rts.h): whoever probes for it is told that length, sender, tag and
-// context, and must be able to say how long the message is.
+// Gives each message a slot, and its RTS a length (rts.h): a rank that probes for the message learns that length,
+// sender, tag and context, and must be able to say how long the message is.
 //
 // 1. RTSs may be alike in all of that where their messages have equally many bytes: whichever a probe has found, the
 //    answer is the same. What else there is to know of them is in rts_tracker.h.
-// 2. Those that go elsewhere, with another tag or in a context of other ranks are told apart by it, and may be as
-// long.
+// 2. RTSs that go elsewhere, with another tag or in a context of other ranks are told apart by that, and may be as
+//    long.
 // 3. The shortest length that is left is taken, of the first group that has a free slot; the group's very shortest
-// only
-//    where there is no other. So messages of one kind keep together, and leave the lengths of other groups to other
-//    kinds, and the shortest to those that have no choice.
+//    only where there is no other. So messages of one kind keep together, and leave the lengths of other groups to
+//    other kinds, and the shortest to those that have no choice.
 #pragma once
 
 #include <algorithm>
@@ -23,15 +22,15 @@
 
 namespace sennit::msg {
 
-/// Of this process. Not thread-safe.
+/// Holds the slots of this process. Not thread-safe.
 class RtsSlots {
  public:
   struct Taken {
     int slot;
     int step;
   };
-  /// For a message of so many bytes; none where no RTS is as short, and like no other message, or none of
-  /// its slots is free. Not of `doubtful`.
+  /// Takes a slot and a length for a message of so many bytes; no value where no RTS is as short, and like no other
+  /// message, or no slot of its group is free. Not of `doubtful`.
   std::optional<Taken> take(std::uint64_t bytes, const Envelope& to, const LookAlikes::Steps& doubtful) {
     const int steps = steps_within(bytes);
     for (int group = 0; group < std::min(steps, Rts::kGroups); ++group) {
@@ -50,9 +49,9 @@ class RtsSlots {
     }
     return std::nullopt;
   }
-  /// Nobody looks for the message any more.
+  /// Frees the slot: no receiver looks for the message any more.
   void give_back(int slot) { group_of(slot).used &= ~(std::uint64_t{1} << slot / Rts::kGroups); }
-  /// Somebody may still come to it: it is not taken again, and nobody finds it.
+  /// Gives the slot up: a receiver may still come to its message, so it is not taken again, and no probe finds it.
   void lose(int slot) {
     group_of(slot).messages[static_cast<std::size_t>(slot / Rts::kGroups)] = {Envelope::kToNobody, 0, 0, 0};
   }
@@ -62,7 +61,7 @@ class RtsSlots {
   static constexpr std::uint64_t kAll = (std::uint64_t{1} << kOfGroup) - 1;
   static_assert(kOfGroup < 64);
 
-  /// Returns how many lengths are no longer than a message.
+  /// Returns how many RTS lengths are no longer than a message.
   static constexpr int steps_within(std::uint64_t bytes) {
     constexpr auto kFirst = static_cast<std::uint64_t>(Rts::length_of(0));
     constexpr auto kStep = static_cast<std::uint64_t>(Rts::length_of(1)) - kFirst;

@@ -1,16 +1,14 @@
 // Keeps which of a sender's RTSs this rank has come to, where several are alike to a probe (rts_slots.h).
 //
-// 1. One is received: it tells its slot.
-// 2. A probe finds one that was not, and takes nothing.
-// 3. A matched probe takes one from the library, and nobody knows which before it is received; with several threads,
-// or
-//    contexts of the same ranks, it need not be the oldest. Any of those that are left is noted as taken: that many
-//    there are.
-// 4. When one is received, notes are put right: of one that a matched probe took, a note of another one is dropped;
-// by
-//    another receive, its own note goes to another one.
+// 1. An RTS that is received names its slot.
+// 2. A probe finds an RTS that was not received, and takes nothing.
+// 3. A matched probe takes an RTS from the library, and which one is not known before it is received; with several
+//    threads, or contexts of the same ranks, it need not be the oldest. Any of those that are left is noted as taken:
+//    so their number is right.
+// 4. When an RTS is received, notes are put right. If a matched probe took it, a note of another one is dropped; if
+//    another receive took it, its own note goes to another one.
 //
-// Notes are of one message of a slot, so none outlives its message, whatever a probe was told.
+// A note is of one message of a slot, so it does not outlive its message, whatever a probe was told.
 #pragma once
 
 #include <array>
@@ -22,7 +20,7 @@
 
 namespace sennit::msg {
 
-/// Of one sender. Not thread-safe.
+/// Tracks the RTSs of one sender. Not thread-safe.
 class RtsTracker {
  public:
   /// A message: a slot, and which of its RTSs.
@@ -31,7 +29,7 @@ class RtsTracker {
     device::Word use;
   };
 
-  /// Returns whether a probe may still find it.
+  /// Returns whether a probe may still find the message.
   bool is_left(const One& one) const { return of(one).received != one.use && of(one).taken != one.use; }
   /// A matched probe took one of those that are alike; this one is left.
   void take(const One& one) { of(one).taken = one.use; }

@@ -1,5 +1,5 @@
-// Which protocol a message takes between GPUs. Pure: a sender asks with what it knows before it announces a message,
-// its receiver with what it knows when it has come to it, and `sennit explain send` for people.
+// Selects the protocol of a message between GPUs. Pure: a sender asks with what it knows before it announces a
+// message, its receiver with what it knows when it has come to it, and `sennit explain send` for people.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ inline constexpr std::uint64_t kMostBuffered = 64 << 10;
 /// The shortest that goes in chunks: four of them, of which the first and the last overlap with nothing.
 inline constexpr std::uint64_t kLeastPipelined = 4 << 20;
 
-/// What is known of a message. Who does not know leaves what makes the best protocol possible, and asks again with
-/// more.
+/// Holds what is known of a message. A caller that does not know a fact leaves the value that makes the best protocol
+/// possible, and asks again with more.
 struct Facts {
   std::uint64_t bytes = 0;
   bool same_node = true;

@@ -1,4 +1,4 @@
-// A message at its sender: what moves it on, by whatever protocol.
+// Handles a message at its sender: moves it on, by whatever protocol.
 #include <fmt/format.h>
 
 #include "msg/messages.h"

@@ -1,5 +1,5 @@
-// A message that the program has sent, and that does not go by its library as it is: what its sender and its receiver
-// look at until it has come, whatever the protocol.
+// Declares a message that the program has sent, and that its library does not carry as it is: its sender and its
+// receiver look at these objects until it has come, whatever the protocol.
 #pragma once
 
 #include <cstdint>
@@ -22,14 +22,14 @@ class SendTransfer {
   SendTransfer(const SendTransfer&) = delete;
   SendTransfer& operator=(const SendTransfer&) = delete;
 
-  /// Returns what is sent in the message's place, and how many bytes.
+  /// Returns the bytes that are sent in the message's place; length() says how many.
   virtual const void* sent() const = 0;
   virtual int length() const = 0;
-  /// Of the message.
+  /// Returns the bytes of the message.
   virtual std::uint64_t bytes() const = 0;
-  /// Returns how it goes, for the report.
+  /// Returns the name of the way that the message takes, for the report.
   virtual std::string_view plan() const = 0;
-  /// The same once it is taken, with all that is known of it, for people.
+  /// Describes that way for people, once it is taken, with all that is known of it.
   virtual std::string how() const { return std::string(plan()); }
   /// Returns whether the receiver has all of it, or does not want it: the sender's buffer is free then. To be asked
   /// until it says so: it moves only while it is asked. Errors: the receiver cannot have it.
@@ -42,7 +42,7 @@ class SendTransfer {
   virtual bool is_claimed() const { return false; }
   /// Returns whether the send is over without its receiver, which may come at any time: the RTS is still needed.
   virtual bool is_buffered() const { return false; }
-  /// The receiver, of the group.
+  /// Returns the receiver, of the group.
   virtual int peer() const = 0;
 };
 
@@ -55,11 +55,11 @@ class RecvTransfer {
 
   virtual std::uint64_t bytes() const = 0;
   virtual std::string_view plan() const = 0;
-  /// As SendTransfer::how(), once it has come.
+  /// Describes the message's way as SendTransfer::how() does, once it has come.
   virtual std::string how() const { return std::string(plan()); }
-  /// Returns whether it has come. To be asked until it has, as SendTransfer::test(). Errors: it never will.
+  /// Returns whether the message has come. To be asked until it has, as SendTransfer::test(). Errors: it never will.
   virtual Result<bool> test() = 0;
-  /// The sender, of the group.
+  /// Returns the sender, of the group.
   virtual int peer() const = 0;
 };
 

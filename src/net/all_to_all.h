@@ -1,4 +1,4 @@
-// How an all-to-all over several nodes is divided: into rounds, each of one piece of every message.
+// Divides an all-to-all over several nodes into rounds, each of one piece of every message.
 //
 // In a round of distance d a node sends to the one that is d behind it, and receives from the one d before it:
 //
@@ -26,8 +26,8 @@ namespace sennit::net {
 struct Messages {
   std::span<const std::uint64_t> sent, sent_from;        ///< how much goes to it, and where that begins in the input
   std::span<const std::uint64_t> received, received_to;  ///< how much comes from it, and where it goes in the output
-  /// By node, and for each by rank of this rank's own node: how much that one sends to the rank there which is in
-  /// this rank's place.
+  /// Lists, by node and for each by rank of this rank's own node, how much that one sends to the rank there which is
+  /// in this rank's place.
   std::span<const std::uint64_t> passed;
   std::uint64_t longest = 0;  ///< of all messages of all ranks, the same on each
 };
@@ -42,7 +42,7 @@ struct Round {
 };
 
 /// Pieces of at most `most` bytes, or a grain (relay.h); for each of them the nodes in turn, so that no two rounds
-/// behind each other wait for the same one. None where all messages are empty. Pure.
+/// behind each other wait for the same one. There are no rounds where all messages are empty. Pure.
 std::vector<Round> rounds_of(int nodes, std::uint64_t longest, std::uint64_t most);
 
 /// Pieces one behind the other, each from a whole grain on.

@@ -1,4 +1,4 @@
-// How parts cross between nodes: the trips of a chunk (relay.h).
+// Takes parts across between nodes: it makes the trips of a chunk (relay.h).
 //
 // The rail carries bytes, and GPUs add: an engine's own sums are made by one core, at some 7 GB/s at best. Of N
 // nodes:
@@ -22,7 +22,7 @@ namespace sennit::net {
 /// take to begin the copies and the kernel that they need beyond.
 inline constexpr std::uint64_t kLeastOnGpu = 256 << 10;
 
-/// Returns whether GPUs add parts of `bytes` bytes, where that is for `least` bytes or more. Pure.
+/// Returns whether GPUs add parts of `bytes` bytes, when they do so from `least` bytes on. Pure.
 constexpr bool adds_on_gpu(std::uint64_t bytes, int nodes, std::uint64_t least) {
   return bytes >= least && bytes % (kGrain * static_cast<std::uint64_t>(nodes)) == 0;
 }
@@ -34,16 +34,16 @@ class Crossing {
   Crossing(Rail* rail, int nodes, int node, std::uint64_t half, std::uint64_t least_on_gpu)
       : rail_(rail), nodes_(nodes), node_(node), half_(half), least_(least_on_gpu) {}
 
-  /// Where a chunk's sum lies at the end.
+  /// Says where a chunk's sum lies at the end, and the trips that bring it there.
   struct Sum {
     std::vector<Trip> trips;
     std::uint64_t at = 0;
   };
-  /// Most trips of any sum, on all ranks.
+  /// Returns the most trips of any sum, on all ranks.
   std::size_t trips_of_sum() const { return nodes_ == 2 ? 1 : 2; }
-  /// Of the parts of `bytes` bytes at the beginning. Everywhere:
+  /// Sums the parts of `bytes` bytes that lie at the beginning. Everywhere:
   Sum sum(std::uint64_t bytes, const device::Reduction& reduction) const;
-  /// At node `root` alone:
+  /// The next function sums at node `root` alone:
   Sum sum_at(int root, std::uint64_t bytes, const device::Reduction& reduction) const;
 
   /// Row k, of `bytes` bytes, goes to node k; those that come are added to this rank's own, and `output_bytes` of the
@@ -52,23 +52,24 @@ class Crossing {
                 std::uint64_t output_bytes) const;
   /// The own one of the rows of `bytes` bytes from `at` on goes to all nodes, and those of all come.
   Trip gather(std::uint64_t at, std::uint64_t bytes) const;
-  /// The node that is so far behind this one, and the one that is so far before it.
+  /// Returns the node that is so far behind this one; before(): the one that is so far before it.
   int behind(int distance) const { return (node_ + distance) % nodes_; }
   int before(int distance) const { return (node_ - distance + nodes_) % nodes_; }
-  /// The same from the beginning on, at node `root` alone; and of the rows that it has, each node gets its own.
+  /// Gathers the rows from the beginning on, at node `root` alone; and scatters: of the rows that `root` has, each
+  /// node gets its own.
   Trip gather_at(int root, std::uint64_t bytes) const;
   Trip scatter_from(int root, std::uint64_t bytes) const;
-  /// So many bytes from the beginning on go to the node behind(distance), and so many come from before(distance), to
-  /// `half`.
+  /// Sends so many bytes from the beginning on to the node behind(distance), and receives so many from
+  /// before(distance), to `half`.
   Trip swap(int distance, std::uint64_t sent, std::uint64_t received) const;
-  /// From node `root` to all others.
+  /// Sends from node `root` to all others.
   Trip broadcast(int root, std::uint64_t bytes) const;
 
  private:
-  /// All rows but this rank's: from `device` on, and from `host` on.
+  /// Returns all rows but this rank's: from `device` on, and from `host` on.
   std::vector<Move> others(std::uint64_t device, std::uint64_t host, std::uint64_t bytes) const;
   std::uint64_t own(std::uint64_t bytes) const { return static_cast<std::uint64_t>(node_) * bytes; }
-  /// Of two nodes: what the other's part does that came. Its place on the host is that of its row.
+  /// Adds the other node's part that came, where there are two nodes. Its place on the host is that of its row.
   Trip add_other(std::uint64_t bytes, const device::Reduction& reduction) const;
 
   Rail* const rail_;

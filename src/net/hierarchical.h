@@ -1,4 +1,4 @@
-// Collectives over several nodes: sennit's within each node, a rail between them.
+// Makes collectives over several nodes: by sennit's collectives within each node, and a rail between nodes.
 //
 // By rails, when all nodes have as many ranks: each rank of a node gets its part of the sum (reduce-scatter), adds it
 // to those of the ranks in its place in other nodes (crossing.h), and the node's ranks exchange what they have
@@ -32,8 +32,8 @@ enum class Way : std::uint8_t { rails, leaders };
 struct OfOneRank {
   std::uint64_t own = 0;      ///< of this rank's message; 0 where that is in place
   std::uint64_t longest = 0;  ///< of all messages, the same on each rank
-  /// By rank, at the root alone: of each message, and where it begins in the root's memory. One that is in place
-  /// there has no length.
+  /// Lists, at the root alone and by rank, the length of each message, and where it begins in the root's memory. A
+  /// message that is in place there has no length.
   std::span<const std::uint64_t> lengths, begins;
 };
 
@@ -66,14 +66,14 @@ class Hierarchical {
   /// `bytes`: of each rank's message. `places`: of all ranks, in the order of their messages in the output. The input
   /// may be its place there.
   Status all_gather(const void* input, void* output, std::uint64_t bytes, std::span<const Place> places);
-  /// Of messages that each have a length of their own, and a place in the output: `lengths` and `begins`, by rank.
-  /// Rows on the rail are as long as the longest.
+  /// Gathers messages that each have a length of their own, and a place in the output: `lengths` and `begins`, by
+  /// rank. Rows on the rail are as long as the longest.
   Status all_gather_v(const void* input, void* output, std::span<const std::uint64_t> lengths,
                       std::span<const std::uint64_t> begins, std::span<const Place> places);
   /// `output`: of the rank in place `root`; as of an allgather. And the other way round: `input` is that rank's.
   Status gather(const void* input, void* output, std::uint64_t bytes, Place root, std::span<const Place> places);
   Status scatter(const void* input, void* output, std::uint64_t bytes, Place root, std::span<const Place> places);
-  /// The same of messages that each have a length of their own, in rows as long as the longest.
+  /// The two move messages that each have a length of their own, in rows as long as the longest.
   Status gather_v(const void* input, void* output, const OfOneRank& messages, Place root,
                   std::span<const Place> places);
   Status scatter_v(const void* input, void* output, const OfOneRank& messages, Place root,
@@ -82,18 +82,18 @@ class Hierarchical {
   /// may be the first of these.
   Status reduce_scatter(const void* input, void* output, std::uint64_t bytes, const device::Reduction& reduction,
                         std::span<const Place> places);
-  /// Of results that each have a length of their own, and a place in the input: `lengths` and `begins`, by rank, one
-  /// behind the other. The output may be the input's beginning: what goes there of a chunk lies before all that is
-  /// read for later ones. Rows are as long as the longest.
+  /// Reduces to results that each have a length of their own, and a place in the input: `lengths` and `begins`, by
+  /// rank, one behind the other. The output may be the input's beginning: what goes there of a chunk lies before all
+  /// that is read for later ones. Rows are as long as the longest.
   Status reduce_scatter_v(const void* input, void* output, std::span<const std::uint64_t> lengths,
                           std::span<const std::uint64_t> begins, const device::Reduction& reduction,
                           std::span<const Place> places);
   /// `bytes`: of each message. `places`: of all ranks, in the order of messages in input and output, which may not be
   /// the same.
   Status all_to_all(const void* input, void* output, std::uint64_t bytes, std::span<const Place> places);
-  /// Of messages that each have a length of their own. Input and output may not overlap.
+  /// Exchanges messages that each have a length of their own. Input and output may not overlap.
   Status all_to_all_v(const void* input, void* output, const Messages& messages, std::span<const Place> places);
-  /// Returns how many rounds an all-to-all takes whose longest message has so many bytes.
+  /// Returns how many rounds an all-to-all takes whose longest message has `longest` bytes.
   std::size_t rounds(std::uint64_t longest) const { return rounds_of(longest).size(); }
 
  private:
@@ -112,20 +112,20 @@ class Hierarchical {
   Status prepare();
   std::vector<Chunk> chunks(std::uint64_t bytes) const;
   std::uint64_t part_of(const Chunk& chunk) const;
-  /// Returns whether this rank has a part of the chunk, where those that are not divided are the matter of rank
-  /// `owner` of each node.
+  /// Returns whether this rank has a part of the chunk; a chunk that is not divided belongs to rank `owner` of each
+  /// node.
   bool has_part(const Chunk& chunk, int owner) const { return !chunk.whole || node_.rank() == owner; }
-  /// Of messages that lie in rows, the longest of so many bytes: each chunk is a piece of every row.
+  /// Runs chunks over messages that lie in rows, the longest of so many bytes: each chunk is a piece of every row.
   Status run_over_rows(std::uint64_t longest, const std::function<Course(const Chunk&)>& course_of);
   /// Stage 1 of what is gathered: this rank's piece goes to its row. Null where the message has ended.
   Enqueue to_own_row(const void* input, std::uint64_t bytes, const Chunk& chunk) const;
-  /// Returns where the row of a rank lies among those of all, each of `bytes` bytes.
+  /// Returns the offset of a rank's row among those of all ranks, each of `bytes` bytes.
   std::uint64_t row_of(Place place, std::uint64_t bytes) const {
     return (static_cast<std::uint64_t>(place.rank) * static_cast<std::uint64_t>(nodes_) +
             static_cast<std::uint64_t>(place.node)) *
            bytes;
   }
-  /// Of this rank's message.
+  /// Returns the length of this rank's message.
   std::uint64_t own_of(std::span<const std::uint64_t> lengths, std::span<const Place> places) const;
   /// Copies between the rows of all ranks, `row` bytes apart, and where they are in the program's memory. Of a row
   /// whose message has ended, the rest is whatever was there.
@@ -135,7 +135,7 @@ class Hierarchical {
   Status from_rows(const std::byte* rows, std::uint64_t row, void* output, std::span<const std::uint64_t> lengths,
                    std::span<const std::uint64_t> begins, const Chunk& chunk, std::span<const Place> places,
                    device::Lane& lane) const;
-  /// A collective of the node.
+  /// Makes a collective of the node.
   Status call(coll::Operation operation, const void* input, void* output, std::uint64_t bytes,
               const device::Reduction& reduction, device::Lane& lane, int root = coll::kEveryRank);
   std::vector<Round> rounds_of(std::uint64_t longest) const;

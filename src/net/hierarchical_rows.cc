@@ -1,4 +1,4 @@
-// The collectives of several nodes whose messages lie in rows, one for each rank.
+// Makes the collectives of several nodes whose messages lie in rows, one for each rank.
 #include <algorithm>
 
 #include "net/hierarchical.h"

@@ -1,4 +1,4 @@
-// Where messages are: on which ranks, and where in memory.
+// Says where messages are: on which ranks, and where in memory.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What carries bytes between nodes: an engine that is there anyway, such as the program's own MPI.
+// Carries bytes between nodes, by an engine that is there anyway, such as the program's own MPI.
 #pragma once
 
 #include <cstddef>
@@ -18,20 +18,21 @@ class Rail {
 
   /// Each rank has its own row, and gets those of all others.
   virtual Status all_gather(std::byte* rows, std::uint64_t bytes) = 0;
-  /// The same at `root` alone.
+  /// Gathers the rows at `root` alone.
   virtual Status gather(std::byte* rows, std::uint64_t bytes, int root) = 0;
   /// Each rank gets its own row of those that `root` has.
   virtual Status scatter(std::byte* rows, std::uint64_t bytes, int root) = 0;
   /// Row k of `to` becomes this rank's row of node k's `from`; its own row of `to` stays as it is. The two do not
   /// overlap.
   virtual Status all_to_all(const std::byte* from, std::byte* to, std::uint64_t bytes) = 0;
-  /// To node `to`, and from node `from`, as many bytes as that sends here; maybe none. The two do not overlap.
+  /// Sends to node `to`, and receives from node `from` as many bytes as that sends here; maybe no bytes. The two do
+  /// not overlap.
   virtual Status swap(const std::byte* sent, std::uint64_t bytes_sent, int to, std::byte* received,
                       std::uint64_t bytes_received, int from) = 0;
   virtual Status broadcast(std::byte* data, std::uint64_t bytes, int root) = 0;
 
-  /// The engine's own sums, for what is too short to be added by GPUs. In place; whole elements of the reduction's
-  /// type.
+  /// Does the engine's own sums, for what is too short to be added by GPUs. In place; whole elements of the
+  /// reduction's type.
   virtual Status all_reduce(std::byte* data, std::uint64_t bytes, const device::Reduction& reduction) = 0;
   /// The result is at `root` alone; elsewhere the data is lost.
   virtual Status reduce(std::byte* data, std::uint64_t bytes, const device::Reduction& reduction, int root) = 0;

@@ -68,7 +68,8 @@ Status Relay::gather(Slot& slot) {
 
 Status Relay::go_down(Slot& slot, const Trip& trip) {
   if (trip.down.empty()) return {};
-  // What is to go down is there, and the host memory is free again, when what came up before has been dealt with.
+  // The wait is over when what came up before has been dealt with: what is to go down is there, and the host memory
+  // is free again.
   Status status = down_->wait(*slot.up);
   for (const Move& move : trip.down)
     if (status.ok()) status = down_->copy(slot.host.data() + move.host, slot.memory.data() + move.device, move.bytes);
@@ -79,7 +80,7 @@ Status Relay::make(Slot& slot, std::size_t number) {
   const auto& trips = slot.course.trips;
   if (number >= trips.size()) return {};
   const Trip& trip = trips[number];
-  // What goes over the rail is there, and what comes does not meet what still goes up.
+  // After the wait, what goes over the rail is there, and what comes does not meet what still goes up.
   Status status = wait_for(trip.down.empty() ? *slot.up : *slot.down);
   if (status.ok()) status = trip.rail(slot.host.data());
   // The memory may still be read for the slot's chunk before, and holds what was gathered for this one.
@@ -124,7 +125,7 @@ Status Relay::run(std::size_t count, std::size_t trips, const std::function<Cour
   auto status = run_all(count, trips, course_of);
   if (status.ok()) return status;
   node_.group().abort(status);
-  // What was enqueued still uses the caller's memory.
+  // Work that was enqueued still uses the caller's memory.
   for (device::Lane* lane : {&node_.lane(), down_.get(), up_.get()})
     if (lane != nullptr) (void)lane->synchronize();
   return status;

@@ -1,4 +1,4 @@
-// What the collectives over several nodes have in common: chunks that go through stages, which overlap.
+// Takes chunks through stages that overlap, which all collectives over several nodes do.
 //
 // 1. Gather: the ranks of a node leave each what is its own of the chunk in memory of its GPU, by a collective of
 //    sennit's.
@@ -30,8 +30,8 @@ struct Chunk {
 /// Parts begin at multiples of it: numbers do not straddle them, and copies are fast.
 inline constexpr std::uint64_t kGrain = 128;
 
-/// Chunks of about `most` bytes, at most kGrain * `parts` more, of which each has `parts` equal parts of whole
-/// grains, and behind them what has not; `whole`: all of them are. Pure.
+/// Returns chunks of about `most` bytes, at most kGrain * `parts` more, of which each has `parts` equal parts of
+/// whole grains, and behind them what has not; `whole`: all of them are. Pure.
 std::vector<Chunk> chunks_of(std::uint64_t bytes, std::uint64_t most, int parts, bool whole);
 
 /// Bytes that are copied between a chunk's memory on the GPU and its memory on the host; places in each.
@@ -48,7 +48,7 @@ struct Trip {
   Enqueue then;  ///< behind the bytes that came up; waits for no other rank. Null: nothing
 };
 
-/// What this rank does for a chunk. `gather` and `spread` may be null.
+/// Says what this rank does for a chunk. `gather` and `spread` may be null.
 struct Course {
   Enqueue gather;
   std::vector<Trip> trips;  ///< none: the rank has no part in them
@@ -63,13 +63,13 @@ class Relay {
   explicit Relay(node::Node& node) : node_(node) {}
 
   /// Makes the memory of all chunks that are under way at once: to be called before run(), where a rank that has no
-  /// memory still keeps nobody waiting. `bytes`: of a chunk on the GPU, and as many on the host; 0 where this rank
+  /// memory still keeps no other waiting. `bytes`: of a chunk on the GPU, and as many on the host; 0 where this rank
   /// makes no trips. Errors: out_of_memory.
   Status prepare(std::uint64_t bytes);
 
   /// Takes chunks 0 to `count` - 1 through their stages, in this order; returns when all is done. `trips`: most of
   /// any chunk, the same on all ranks. Errors: those of the stages, and the node's; they end the node, since its
-  /// ranks would wait for each other in vain.
+  /// ranks would wait for each other for ever.
   Status run(std::size_t count, std::size_t trips, const std::function<Course(std::size_t)>& course_of);
 
  private:

@@ -1,4 +1,4 @@
-// Collectives of a node, in bytes: what chunks of a message between nodes are made of.
+// Describes collectives of a node, in bytes: chunks of a message between nodes are moved by these.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace sennit::net {
 
-/// Of what is moved, and not summed.
+/// Stands for the reduction of what is moved, and not summed.
 inline constexpr device::Reduction kBytes{device::Type::uint8, device::Operator::sum, 1, 1, 1};
 
 /// `bytes`: a whole number of the reduction's elements.

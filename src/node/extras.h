@@ -1,4 +1,4 @@
-// What the executor knows of its GPUs beyond the management library.
+// Collects what the executor knows of its GPUs beyond the management library.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace sennit::node {
 
-/// For machine::this_machine() and machine::known_machine().
+/// Collects them for machine::this_machine() and machine::known_machine().
 inline std::vector<machine::GpuExtra> extras_of(const device::Executor& executor) {
   std::vector<machine::GpuExtra> extras;
   for (const device::DeviceInfo& info : executor.devices())

@@ -25,7 +25,7 @@ Status check_environment() {
   return parse_log_level(environment("SENNIT_LOG")).status();
 }
 
-/// One machine for the whole node: the leader's, so that all ranks decide from the same document.
+/// Agrees on one machine for the whole node: the leader's, so that all ranks decide from the same document.
 Result<machine::Machine> agree_on_machine(comm::Group& group, const device::Executor& executor,
                                           const std::optional<machine::Machine>& given) {
   std::string text;

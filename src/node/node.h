@@ -1,5 +1,6 @@
-// A rank among those of its communicator: the group that it is in, the device it uses, and the machine that all of
-// them plan from. What moves bytes stands above: collectives (coll/), and puts and gets (path/one_sided.h).
+// A node::Node is a rank among those of its communicator: it holds the rank's group, the device it uses, and the
+// machine that all ranks plan from. What moves bytes stands above: collectives (coll/), and puts and gets
+// (path/one_sided.h).
 #pragma once
 
 #include <memory>
@@ -39,13 +40,13 @@ class Node {
   device::Executor& executor() { return *executor_; }
   const std::shared_ptr<device::Executor>& shared_executor() const { return executor_; }
   comm::Group& group() { return *group_; }
-  /// The lane that calls without one of their own use.
+  /// Returns the lane that calls without one of their own use.
   device::Lane& lane() { return *lane_; }
-  /// The leader's document, so that all ranks decide from the same one.
+  /// Returns the leader's document, so that all ranks decide from the same one.
   const machine::Machine& machine() const { return machine_; }
   /// True where Options named that machine.
   bool machine_is_given() const { return machine_is_given_; }
-  /// The name of this rank's device in that machine; empty where the machine does not have it.
+  /// Returns the name of this rank's device in that machine; empty where the machine does not have it.
   const std::string& device_id() const { return device_id_; }
 
   /// ok; or what ended the communicator: a lost peer, an abort, a transfer that gave up.

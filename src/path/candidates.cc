@@ -1,4 +1,4 @@
-// The routes between two memories:
+// Enumerates the routes between two memories:
 // 1. direct: one copy over the widest way that rests in no memory;
 // 2. between GPUs, staged through the host memory nearest to the source and that nearest to the destination, by copy
 //    engines and by kernels (the same links twice, so that a split takes one of the two);
@@ -135,8 +135,8 @@ void Enumeration::find_staged() {
   if (near_destination != near_source) stage_in(near_destination);
 }
 
-// Returns whether a route comes back over a link that it went out on, a relay's own link to its switch aside: such a
-// detour (to another socket and back) only competes with the routes that stay.
+// Returns whether a route goes back over a link that it went out on, other than a relay's own link to its switch:
+// such a detour (to another socket and back) only competes with the routes that stay.
 bool Enumeration::returns(const std::vector<const Hop*>& hops) const {
   for (std::size_t i = 0; i < hops.size(); ++i)
     for (std::size_t j = i + 1; j < hops.size(); ++j)
@@ -232,7 +232,7 @@ Timing Enumeration::pipeline_timing(const std::vector<const Hop*>& hops, Method 
     take_apart(timing, {staged->startup_us.value, staged->rate_gbps.value}, staged->chunk_bytes, timing.startup_us);
     source = std::max(staged->startup_us.source, staged->rate_gbps.source);
   } else if (const auto* other = measured(hops, method == Method::sm ? Method::engine : Method::sm)) {
-    // What is only assumed of one method must not beat what is known of the other over the same links.
+    // A rate that is only assumed of one method must not beat the measured rate of the other over the same links.
     timing.gbps = std::min(timing.gbps, other->rate_gbps.value);
   }
   return timing;

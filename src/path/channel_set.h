@@ -1,5 +1,5 @@
-// The channels that the shares of one pair's messages travel on, made when first needed, within a budget of pinned
-// memory.
+// Holds the channels that the shares of one pair's messages travel on, made when first needed, within a budget of
+// pinned memory.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +20,13 @@ struct Budget {
   std::uint64_t used = 0;
 };
 
-/// Returns what one direction of a pair may hold, where the pair as a whole may hold `pair` bytes: both directions
-/// stage their messages, and each keeps a proxy channel's ring for puts and one for gets.
+/// Returns the bytes that one direction of a pair may hold, where the pair as a whole may hold `pair` bytes: both
+/// directions stage their messages, and each keeps a proxy channel's ring for puts and one for gets.
 std::uint64_t staging_one_way(std::uint64_t pair);
 
 class ProxyChannel;
 
-/// What carries one share; all null: the caller's own lane.
+/// Says what carries one share; all null: the caller's own lane.
 struct Carrier {
   EngineChannel* engine = nullptr;
   KernelChannel* kernel = nullptr;
@@ -47,10 +47,10 @@ class ChannelSet {
   ChannelSet(const ChannelSet&) = delete;
   ChannelSet& operator=(const ChannelSet&) = delete;
 
-  /// The channel for a route, kept by its `name` (candidate.route.name(), which takes a while to build). It is made
-  /// as large as messages may ask for, or as the budget allows, and never made again: another stream's messages may
-  /// stand in it that have not started. `stops`: the route's stops as device indices. Errors: out_of_memory when the
-  /// budget or the machine has no room.
+  /// Returns the channel for a route, kept by its `name` (candidate.route.name(), which takes a while to build). It
+  /// is made as large as messages may ask for, or as the budget allows, and never made again: another stream's
+  /// messages may stand in it that have not started. `stops`: the route's stops as device indices. Errors:
+  /// out_of_memory when the budget or the machine has no room.
   Result<Carrier> carrier(device::Executor& executor, const Candidate& candidate, const std::string& name,
                           const std::vector<int>& stops);
 

@@ -1,5 +1,5 @@
 // Tells the proxy thread of a peer of this node that there is something to look at, through a word in the control
-// segment; only one that sleeps is also sent something, which is what costs time.
+// segment. Only a thread that sleeps is also sent a message, which costs time.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@ class Doorbell {
  public:
   explicit Doorbell(comm::DoorbellSlot& slot) : slot_(slot) {}
 
-  /// For others: returns true if the owner sleeps, and has to be woken.
+  /// Rings, for others: returns true if the owner sleeps, and has to be woken.
   bool ring();
 
-  /// For the owner: a number that changes with every ring.
+  /// Returns, for the owner, a number that changes with every ring.
   std::uint64_t heard() const;
   /// Says that the owner sleeps from now on. Returns false if the doorbell was rung since heard() gave `last`; then
   /// it must not sleep.

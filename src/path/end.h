@@ -1,4 +1,4 @@
-// One end of a message.
+// Describes one end of a message.
 #pragma once
 
 #include <cstddef>

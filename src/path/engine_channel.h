@@ -1,4 +1,4 @@
-// The staged and relayed copies, driven by copy engines: a lane program over any number of stops. Chunks rest in a
+// Drives the staged and relayed copies by copy engines: a lane program over any number of stops. Chunks rest in a
 // ring of slots at every stop between source and destination; events hand them from hop to hop.
 //
 // For chunk k:
@@ -19,8 +19,8 @@
 
 namespace sennit::path {
 
-/// Size of the chunk after `done` of `bytes`, the last one having had `before` bytes (0: none yet): doubles from
-/// kFirstChunk to `chunk`, and halves again when what remains is less than two chunks.
+/// Returns the size of the chunk after `done` of `bytes`, the last one having had `before` bytes (0: none yet):
+/// doubles from kFirstChunk to `chunk`, and halves again when what remains is less than two chunks.
 std::uint64_t next_chunk(std::uint64_t bytes, std::uint64_t done, std::uint64_t before, std::uint64_t chunk);
 
 /// A default. Handing a chunk from engine to engine costs 5 to 10 µs (measured on H200): smaller chunks than this

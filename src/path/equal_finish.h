@@ -1,4 +1,4 @@
-// The arithmetic of a split: how much each route carries so that all finish together.
+// Computes a split: how much each route carries so that all finish together.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ struct EqualFinish {
   double us = 0;
 };
 
-/// The T with Σ max(0, (T − overhead) · rate) = bytes, in closed form: lines join in order of their overheads
-/// until the next could no longer start before all is done. `bytes` > 0 and at least one line.
+/// Computes the T with Σ max(0, (T − overhead) · rate) = bytes, in closed form: lines join in order of their
+/// overheads until the next could no longer start before all is done. `bytes` > 0 and at least one line.
 EqualFinish equal_finish(std::span<const RateLine> lines, double bytes);
 
 /// Rounds shares to multiples of `alignment` that sum to `bytes` exactly: each is rounded down, what is left goes

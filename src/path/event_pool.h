@@ -1,4 +1,4 @@
-// Events that outlive the call that records them: each is given out again once nobody remembers it.
+// Keeps events that outlive the call that records them: each is given out again once nothing refers to it.
 #pragma once
 
 #include <map>
@@ -12,10 +12,10 @@ namespace sennit::path {
 /// A point of a lane that several may wait for later; no later record takes its place while anyone holds it.
 using SharedEvent = std::shared_ptr<device::Event>;
 
-/// Not thread-safe; its events may be let go of in any thread.
+/// Is not thread-safe; but its events may be let go of in any thread.
 class EventPool {
  public:
-  /// An event for lanes of `device` that nobody else holds.
+  /// Returns an event for lanes of `device` that is not held by any other call.
   Result<SharedEvent> next(device::Executor& executor, int device);
 
  private:

@@ -1,4 +1,4 @@
-// A split as a JSON document: the answer of `sennit explain put` and of sennit_explain_put().
+// Writes a split as a JSON document: the answer of `sennit explain put` and of sennit_explain_put().
 #pragma once
 
 #include <string>
@@ -9,20 +9,20 @@
 
 namespace sennit::path {
 
-/// Returns what split(machine, from, to, …) decided, with reasons; "tuned" says whether the shares were measured as
+/// Describes what split(machine, from, to, …) decided, with reasons; "tuned" says whether the shares were measured as
 /// the fastest. `from` and `to` are in the machine.
 Json explain(const machine::Machine& machine, const std::string& from, const std::string& to, const Split& split,
              bool both_ways = false);
 
-/// What else decides how messages travel, beside the machine.
+/// Says what decides how messages travel, beside the machine.
 struct Ground {
   bool kept = true;   ///< the splits that `sennit tune` kept for the machine go before computed ones
-  bool named = true;  ///< false: nobody asked for this machine; it is this one, as discovered or measured
+  bool named = true;  ///< false: the user named no machine; it is this one, as discovered or measured
 };
 
 /// explain() of what a communicator on such ground would do, and "decided_by": "request" (options.forced), "table"
-/// (as tuned), "model" (computed), or "caution": a machine that nobody named and that was never tuned takes the
-/// direct path alone. Errors: those of split(). A table that cannot be read counts as none, as for messages.
+/// (as tuned), "model" (computed), or "caution": a machine that the user did not name and that was never tuned takes
+/// the direct path alone. Errors: those of split(). A table that cannot be read is ignored, as for messages.
 Result<Json> explain_put(const machine::Machine& machine, const std::string& from, const std::string& to,
                          std::uint64_t bytes, SplitOptions options, const Ground& ground);
 

@@ -67,7 +67,7 @@ Split ShareFeedback::corrected(const Split& plan) const {
   if (!differs) return plan;
 
   std::vector<double> bytes = equal_finish(lines, double(plan.bytes)).bytes;
-  // What the probing shares take, the others give in proportion.
+  // The other shares give up, in proportion, what the probing shares take.
   const double probe = options_.probe * double(plan.bytes);
   double small = 0, large = 0;
   for (const double share : bytes) (share < probe ? small : large) += share < probe ? probe : share;

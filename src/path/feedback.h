@@ -1,5 +1,5 @@
-// The online correction of a split: when shares stop finishing together because something else uses a link, they are
-// moved until they do, and moved back when it stops.
+// Corrects a split online: when shares stop finishing together because something else uses a link, they are moved
+// until they do, and moved back when it stops.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace sennit::path {
 
-/// Why and how strongly shares are moved. All are defaults, found on simulated links with 3 % noise.
+/// Says why and how strongly shares are moved. All are defaults, found on simulated links with 3 % noise.
 struct FeedbackOptions {
   double smoothing = 0.7;  ///< weight of the newest sample in a route's estimate
   double start_gap =
@@ -34,15 +34,16 @@ class ShareFeedback {
   /// Samples with a time that is not positive, or with other routes than the plan's, are ignored.
   bool observe(const Split& plan, const Split& used, std::span<const double> finish_us);
 
-  /// The plan with its shares moved to finish together at the rates now believed; the plan itself while nothing is
-  /// known against it, and when it has one share. predicted_us and each share's rate are what is now expected.
+  /// Returns the plan with its shares moved to finish together at the rates now believed; the plan itself while
+  /// nothing is known against it, and when it has one share. predicted_us and each share's rate are what is now
+  /// expected.
   Split corrected(const Split& plan) const;
 
-  /// Returns whether corrected() differs from the plan.
+  /// Returns whether corrected() differs from the plan it is given.
   bool correcting() const;
 
  private:
-  // What is known of a route, as a factor on the rate that the plan gives it.
+  // Says what is known of a route, as a factor on the rate that the plan gives it.
   struct Belief {
     std::string route;
     double estimate = 1;  ///< smoothed, follows every sample

@@ -1,4 +1,4 @@
-// When each share of a message finished: timing events of one sampled message, read later without waiting.
+// Samples when each share of a message finished: timing events of one sampled message, read later without waiting.
 #pragma once
 
 #include <memory>
@@ -11,16 +11,17 @@ namespace sennit::path {
 
 class FinishSampler {
  public:
-  /// For messages whose caller's lane is of `device`, of at most `shares` shares.
+  /// Makes a sampler for messages whose caller's lane is of `device`, of at most `shares` shares.
   static Result<std::unique_ptr<FinishSampler>> create(device::Executor& executor, int device, std::size_t shares);
 
   /// Marks the start of a message on the caller's lane, and the end of what that lane itself carries.
   Status start(device::Lane& lane, std::size_t shares);
   Status finished_on(device::Lane& lane, std::size_t share);
-  /// For a share that another lane carries: a lane that has been made to wait for its end. Call finished_on with it.
+  /// Returns a lane for a share that another lane carries: it has been made to wait for that one's end. Call
+  /// finished_on with it.
   device::Lane& observer(std::size_t share) { return *observers_[share]; }
 
-  /// The finish times in µs from the start, once all have come. Errors: those of the events.
+  /// Returns the finish times in µs from the start, once all have come. Errors: those of the events.
   std::optional<std::vector<double>> read();
 
  private:

@@ -1,5 +1,5 @@
-// Capacity that several flows want at once: fair rates over shared resources, and the most a graph can carry.
-// Pure arithmetic on small arrays; what a resource is (a link's direction, a memory's limit) is the caller's.
+// Divides capacity that several flows want at once: fair rates over shared resources, and the most a graph can carry.
+// It is pure arithmetic on small arrays; what a resource is (a link's direction, a memory's limit) is the caller's.
 #pragma once
 
 #include <span>
@@ -7,8 +7,9 @@
 
 namespace sennit::path {
 
-/// What one flow takes of one resource: `weight` units of its capacity for each unit of rate. A route that crosses
-/// a link twice uses it with weight 2; a copy engine, whose capacity is time, is used with 1 / (rate of the copy).
+/// Says what one flow takes of one resource: `weight` units of its capacity for each unit of rate. A route that
+/// crosses a link twice uses it with weight 2; a copy engine, whose capacity is time, is used with 1 / (rate of the
+/// copy).
 struct Usage {
   int resource = 0;
   double weight = 1;
@@ -32,7 +33,8 @@ struct Edge {
   double capacity = 0;  ///< same unit as the result; infinity is allowed
 };
 
-/// The maximum flow from `source` to `sink` (shortest augmenting paths), infinity where an unlimited path exists.
+/// Computes the maximum flow from `source` to `sink` (shortest augmenting paths), infinity where an unlimited path
+/// exists.
 double max_flow(int nodes, std::span<const Edge> edges, int source, int sink);
 
 }  // namespace sennit::path

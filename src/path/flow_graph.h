@@ -1,4 +1,5 @@
-// The machine's links as a flow network: what all of them together can carry between memories, whatever the routes.
+// Builds the machine's links into a flow network: what all of them together can carry between memories, whatever the
+// routes.
 #pragma once
 
 #include <vector>
@@ -17,7 +18,7 @@ struct FlowGraph {
   static int leave(int device);
 };
 
-/// With `both_ways`, when as much goes the other way over every link.
+/// Builds the graph; with `both_ways`, for when as much goes the other way over every link.
 FlowGraph flow_graph(const Network& network, bool both_ways);
 
 }  // namespace sennit::path

@@ -18,7 +18,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
-// Returns how well `asked` names a route, best first; 3: not at all.
+// Returns how well `asked` names a route: 0 is best, 3 is not at all.
 int distance(const std::string& asked, const Routes& routes, const Route& route) {
   const std::string name = route.name();
   if (asked == name) return 0;

@@ -1,4 +1,4 @@
-// The host-staged copy, driven by kernels, with both ends in this process.
+// Drives the host-staged copy by kernels, with both ends in this process.
 #pragma once
 
 #include <memory>

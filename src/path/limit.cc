@@ -1,8 +1,8 @@
-// The machine's links as a flow network, and the maximum flow between two memories.
+// Builds the machine's links into a flow network, and finds the maximum flow between two memories.
 //
 // Each arc becomes a node pair's edge with its capacity. A GPU is its memory: bytes arrive at one node and leave from
-// another, with the edge between them limited by what the GPU may receive and send. Host memory is the same beside
-// the root complex, which passes traffic between links that allow peer access without touching memory.
+// another, with the edge between them limited by what the GPU may receive and send. Host memory is split likewise,
+// beside the root complex, which passes traffic between links that allow peer access without touching memory.
 #include <algorithm>
 #include <limits>
 
@@ -36,8 +36,8 @@ FlowGraph flow_graph(const Network& network, bool both_ways) {
     if (network.is(arc.to, DeviceKind::host)) return {kLeave, kPass, kForward};
     return {kLeave, kPass};
   };
-  // What a link without peer access brings to a root complex goes on only to memory. Between root complexes (sockets)
-  // the flag says nothing, and what crosses there counts as allowed: the result stays an upper bound.
+  // Bytes that a link without peer access brings to a root complex go on only to memory. Between root complexes
+  // (sockets) the flag says nothing, and what crosses there counts as allowed: the result stays an upper bound.
   const auto arrives_at = [&](const Arc& arc) -> std::vector<Place> {
     if (network.is(arc.to, DeviceKind::gpu)) return {kArrive};
     if (!network.is(arc.to, DeviceKind::host)) return {kPass};

@@ -1,5 +1,5 @@
-// What this process has mapped of its peers' memory: an allocation once, however many windows lie in it (a training
-// framework's tensors share few allocations, and the driver opens a handle only once a process).
+// Keeps what this process has mapped of its peers' memory: each allocation once, however many windows lie in it (a
+// training framework's tensors share few allocations, and the driver opens a handle only once a process).
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class Mappings {
  public:
   explicit Mappings(device::Executor& executor) : executor_(executor) {}
 
-  /// The allocation around what `rank` shares, for lanes of `device`. Known by the rank and the allocation's
+  /// Maps the allocation around what `rank` shares, for lanes of `device`. Known by the rank and the allocation's
   /// identity, so that memory freed and allocated again at the same address is mapped anew. Thread-safe. Errors:
   /// those of Executor::map.
   Result<std::shared_ptr<const Mapping>> map(int rank, const device::Shareable& shareable, int device);

@@ -1,5 +1,5 @@
-// The machine as flows see it: numbered devices, and every limit that a flow can run into as a numbered resource.
-// Built from the document for one question, so that planning compares integers and not names.
+// Describes the machine as flows see it: numbered devices, and every limit that a flow can run into as a numbered
+// resource. It is built from the document for one question, so that planning compares integers and not names.
 #pragma once
 
 #include <limits>
@@ -27,7 +27,7 @@ struct Arc {
   double latency_us = 0;  ///< 0 where the document gives none
 };
 
-/// The way one copy takes between two memories, resting in none on the way.
+/// The way one copy takes between two memories, resting in no memory on the way.
 struct Hop {
   int from = 0, to = 0;
   std::vector<int> arcs;                  ///< in order of travel; empty where there is no way, and within one device
@@ -36,7 +36,7 @@ struct Hop {
   double curve_gbps = 0;                  ///< what the curve tends to
 
   bool exists() const { return gbps > 0; }
-  /// Returns what one copy over this hop delivers: measured where it was, else the narrowest arc.
+  /// Returns the rate of one copy over this hop: measured where it was, else that of the narrowest arc.
   double rate() const { return curve != nullptr ? curve_gbps : gbps; }
 };
 
@@ -47,7 +47,7 @@ class Network {
   const machine::Machine& machine() const { return machine_; }
   const machine::Device& device(int index) const { return machine_.devices[index]; }
   int devices() const { return int(machine_.devices.size()); }
-  /// Number of the device with exactly this id; -1 when there is none.
+  /// Returns the number of the device with exactly this id; -1 when there is none.
   int index(std::string_view id) const;
   bool is(int device, machine::DeviceKind kind) const { return machine_.devices[device].kind == kind; }
 
@@ -55,29 +55,29 @@ class Network {
   const std::vector<double>& capacity() const { return capacity_; }
   /// "gpu0>nvswitch0", "gpu0<>nvswitch0" (both directions together), "host0:write", "gpu0:engines".
   std::string resource_name(int resource) const;
-  /// GB/s with its unit, or "3 copy engines".
+  /// Describes a resource's capacity: GB/s with the unit, or "3 copy engines".
   std::string resource_capacity(int resource) const;
-  /// The resources of what leaves a device over all its links, and of what arrives there.
+  /// Returns the resource of what leaves a device over all its links; write_limit(): of what arrives there.
   int read_limit(int device) const { return limit(device, kRead); }
   int write_limit(int device) const { return limit(device, kWrite); }
 
-  /// The way a copy takes between two memories: the widest one, with the fewest links among equally wide ones.
-  /// Between GPUs that NVLink joins, directly or by NVSwitches, it takes NVLink alone, as GPUs do however fast PCIe
-  /// is. Between others it passes switches, and host root complexes only over links with peer_access; to and from
-  /// host memory it passes those freely. It never passes a GPU or a NIC.
+  /// Finds the way that a copy takes between two memories: the widest one, with the fewest links among equally wide
+  /// ones. Between GPUs that NVLink joins, directly or by NVSwitches, it takes NVLink alone, as GPUs do however fast
+  /// PCIe is. Between others it passes switches, and host root complexes only over links with peer_access; to and
+  /// from host memory it passes those freely. It never passes a GPU or a NIC.
   Hop find_hop(int from, int to) const;
 
-  /// Returns what a byte travelling over `hop` takes: the arcs and their sums of both directions, the source's read
-  /// and the destination's write limit (a GPU's only towards another GPU), and for `engine` the time of a copy engine
-  /// of the GPU that drives it (the source, or the destination when the source is host memory). `reverse` asks for
-  /// the same copy the other way.
+  /// Returns the resources that a byte travelling over `hop` uses: the arcs and their sums of both directions, the
+  /// source's read and the destination's write limit (a GPU's only towards another GPU), and for `engine` the time of
+  /// a copy engine of the GPU that drives it (the source, or the destination when the source is host memory).
+  /// `reverse` asks for the same copy the other way.
   std::vector<Usage> usage(const Hop& hop, machine::Method method, bool reverse) const;
 
-  /// Returns what one direction of a link carries; with `both_ways`, when as much travels the other way.
+  /// Returns the capacity of one direction of a link; with `both_ways`, when as much travels the other way.
   double arc_capacity(int arc, bool both_ways) const;
-  /// Returns what host memory can send, receive, and pass on (write and read again); with `both_ways`, when as much
-  /// is sent, received or passed on the other way. Infinite where nothing is known, and for GPUs, whose links limit
-  /// them.
+  /// Returns the rates at which host memory can send, receive, and pass on (write and read again); with `both_ways`,
+  /// when as much is sent, received or passed on the other way. Infinite where nothing is known, and for GPUs, whose
+  /// links limit them.
   double out_of_memory(int device, bool both_ways) const;
   double into_memory(int device, bool both_ways) const;
   double through_memory(int device, bool both_ways) const;

@@ -18,7 +18,7 @@ namespace {
 /// 0.3 µs, a hundredth of a 4 MiB put (H200).
 constexpr std::uint64_t kLeastGlance = 16 * MiB;
 
-/// One table for the whole node: the leader's, so that all ranks split messages alike.
+/// Agrees on one table for the whole node: the leader's, so that all ranks split messages alike.
 Result<std::shared_ptr<const PutTable>> agree_on_table(node::Node& node) {
   comm::Group& group = node.group();
   std::string text;

@@ -1,4 +1,5 @@
-// Messages between the ranks of a node in which one side takes part: put, get and copy, and the windows they go to.
+// Moves messages between the ranks of a node in which one side takes part: put, get and copy, and the windows they go
+// to.
 #pragma once
 
 #include <atomic>
@@ -38,7 +39,7 @@ class OneSided {
 
   /// Makes the paths and their service, without the other ranks. Errors: those of Transport::create.
   Status prepare();
-  /// After prepare(), open() or copy().
+  /// Returns the engine; after prepare(), open() or copy().
   TransferEngine& transfer_engine() { return transport_.load(std::memory_order_acquire)->transfer_engine(); }
 
  private:

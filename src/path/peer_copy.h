@@ -1,4 +1,4 @@
-// The direct copy, driven by a kernel: the blocks share the message and load or store straight across the link.
+// Drives the direct copy by a kernel: the blocks share the message and load or store straight across the link.
 // 1. Block b takes chunks b, b + B, b + 2B … of the message.
 // 2. It copies each; nothing is signalled: the end of the launch publishes.
 #pragma once

@@ -1,4 +1,4 @@
-// What a node's messages are planned from: the machine, and what was measured to be fastest on it.
+// Holds what a node's messages are planned from: the machine, and what was measured to be fastest on it.
 #pragma once
 
 #include <memory>
@@ -21,8 +21,9 @@ std::shared_ptr<const PutTable> tuned_puts(const machine::Machine& machine);
 /// Errors: those of node::find_machine.
 Result<PlanInputs> find_plan_inputs(const device::Executor& executor);
 
-/// As the environment asks for. Several paths only where they measured faster here (`tuned`), or where somebody named
-/// the machine to plan from (`given`, SENNIT_MACHINE) or the shares. Errors: invalid_argument names the variable.
+/// Reads the options from the environment. Several paths are taken only where they measured faster here (`tuned`), or
+/// where the user named the machine to plan from (`given`, SENNIT_MACHINE) or the shares. Errors: invalid_argument
+/// names the variable.
 Result<TransferEngine::Options> transfer_options(bool tuned, bool given);
 
 }  // namespace sennit::path

@@ -1,4 +1,4 @@
-// Every block program of path/, compiled for GPUs.
+// Compiles every block program of path/ for GPUs.
 #include "device/cuda/block.cuh"
 #include "path/peer_copy.h"
 #include "path/staged_copy.h"

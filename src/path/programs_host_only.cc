@@ -1,4 +1,4 @@
-// A build without CUDA: the block programs of path/ have no GPU entry.
+// Stands in for the kernels in a build without CUDA: the block programs of path/ have no GPU entry.
 #include "path/peer_copy.h"
 #include "path/staged_copy.h"
 

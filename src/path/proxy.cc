@@ -16,7 +16,7 @@ namespace sennit::path {
 
 namespace {
 
-/// How long the thread looks for more after a message before it sleeps. A default: waking up costs 50 µs and more,
+/// The thread looks so long for more after a message before it sleeps. A default: waking up costs 50 µs and more,
 /// which a message of 32 MiB (90 µs) cannot make good; programs that exchange gradients come back within it.
 constexpr auto kAwake = std::chrono::milliseconds(1);
 constexpr auto kBetweenLooks = std::chrono::microseconds(20);

@@ -1,5 +1,5 @@
-// The proxy thread of a process: it runs the ends that peers ask for (proxy_channel.h), for all communicators that
-// have put or got. It sleeps while there is nothing to do.
+// The proxy thread of a process runs the ends that peers ask for (proxy_channel.h), for all communicators that have
+// put or got. It sleeps while there is nothing to do.
 //
 // 1. It looks at every client's doorbell, then lets each client do what it finds.
 // 2. While a client works, and for a moment after, it goes on at once: the next message is often near.
@@ -32,7 +32,8 @@ class Proxy {
     };
     /// Does what there is to do, and waits for nothing: other clients wait meanwhile. Called from the proxy thread.
     virtual Found serve() = 0;
-    /// Before serve(), where the thread has served another client since: that had a device of its own.
+    /// Prepares the thread before serve(), where the thread has served another client since: that had a device of its
+    /// own.
     virtual void prepare_thread() = 0;
   };
 

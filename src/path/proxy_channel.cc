@@ -123,7 +123,7 @@ Result<SharedEvent> ProxyChannel::send(const Message& message) {
   what.peer = peer_;
   what.bytes = message.bytes;
   for (;;) {
-    // Not with the mutex held: messages of other threads may have another way.
+    // The mutex is not held in the wait: messages of other threads may have another way.
     auto room = comm::wait_until([&] { return has_room(); }, &group_, what);
     if (!room) return room;
     const std::lock_guard lock(mutex_);

@@ -1,11 +1,11 @@
-// The host-staged path between two processes. A GPU shared by processes runs their kernels in turns, so a kernel of
-// the sending process on the receiving GPU would make both wait for time slices (measured on 4 × H200: a 64 MiB
-// exchange takes 1 to 2 ms instead of 0.18). Each process therefore launches only on its own GPU: the one that puts
-// asks the other, through shared memory, to run the receiving end.
+// ProxyChannel is the host-staged path between two processes. A GPU shared by processes runs their kernels in turns,
+// so a kernel of the sending process on the receiving GPU would make both wait for time slices (measured on 4 × H200:
+// a 64 MiB exchange takes 1 to 2 ms instead of 0.18). Each process therefore launches only on its own GPU: the one
+// that puts asks the other, through shared memory, to run the receiving end.
 //
 // 1. The asking side makes a memfd with the ring and a queue of requests, pins it, and offers it to the peer.
 // 2. The peer's service, which its proxy thread runs, fetches, maps and pins it, and says that it is ready; until
-// then messages take other paths.
+//    then messages take other paths.
 // 3. For a message the asking side posts the request, rings the peer's doorbell, and enqueues its own end on its
 //    lane; the end first, where the message cannot start yet.
 // 4. The service launches the other end as soon as the asking side's blocks have begun (their first count moves), so
@@ -30,10 +30,10 @@
 
 namespace sennit::path {
 
-/// Which end the asking process runs itself.
+/// Says which end the asking process runs itself.
 enum class Direction : std::uint32_t { put = 0, get = 1 };
 
-/// What the service must know to run its end. Plain words in shared memory.
+/// Holds what the service must know to run its end: plain words in shared memory.
 struct Request {
   std::uint32_t window = 0;
   std::uint32_t blocks = 0;
@@ -82,8 +82,8 @@ class ProxyChannel {
   /// would wait for what need not be over when it starts: for the peer's service to open the path, for a place in the
   /// queue, or for a message of another stream (StreamOwner).
   Result<SharedEvent> try_send(const Message& message);
-  /// As try_send(), but waits for the peer, and in order behind other streams. Errors: unsupported when the peer
-  /// cannot open the path; those of a bounded wait.
+  /// Sends like try_send(), but waits for the peer, and in order behind other streams. Errors: unsupported when the
+  /// peer cannot open the path; those of a bounded wait.
   Result<SharedEvent> send(const Message& message);
   const RingShape& shape() const { return end_->shape(); }
 
@@ -108,7 +108,7 @@ class ProxyChannel {
   device::Word first_block_count_ = 0;
   StreamOwner stream_owner_;
   EventPool events_;
-  // For the log: a helper that often comes too late makes the path slower than it is.
+  // The counts are for the log: a helper that often comes too late makes the path slower than it is.
   void count_the_latest();
   device::Word latest_ = 0;  // block 0's name of the latest message; 0: none yet
   std::uint64_t messages_ = 0, without_help_ = 0;
@@ -117,7 +117,7 @@ class ProxyChannel {
 /// Runs the other ends for all peers of the node, on the process's proxy thread.
 class ProxyService final : public Proxy::Client {
  public:
-  /// Where a window's bytes lie here. Errors: not_found for windows that were closed.
+  /// Returns where a window's bytes lie here. Errors: not_found for windows that were closed.
   using Resolve = std::function<Result<std::byte*>(std::uint32_t window, std::uint64_t offset, std::uint64_t bytes)>;
 
   /// Errors: those of Proxy::of_this_process.

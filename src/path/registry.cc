@@ -25,7 +25,7 @@ Result<std::shared_ptr<Window>> Registry::open(void* data, std::uint64_t bytes) 
 Status Registry::close(const std::shared_ptr<Window>& window) {
   Status status = node_.group().exchange().barrier();
   forget(window);
-  // Whose memory it is may free it now, and not while a peer has it mapped.
+  // The owner of the memory may free it after this call, and must not while a peer has it mapped.
   if (status.ok()) status = node_.group().exchange().barrier();
   return std::move(status).in("deregister memory");
 }

@@ -1,4 +1,4 @@
-// The windows that the ranks of a node have open together, by the numbers under which peers name them.
+// Keeps the windows that the ranks of a node have open together, by the numbers under which peers name them.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,10 @@ class Registry {
   /// Collective registration; see Window::create. close() is collective too, and waits until no rank uses it.
   Result<std::shared_ptr<Window>> open(void* data, std::uint64_t bytes);
   Status close(const std::shared_ptr<Window>& window);
-  /// Instead of close(), without the other ranks: of a window that outlives_owners(), once no message of this rank
-  /// uses it, nor any of a peer's that goes by way of this rank's service.
+  /// Forgets a window instead of close(), without the other ranks: one that outlives_owners(), once no message of
+  /// this rank uses it, nor any of a peer's that goes by way of this rank's service.
   void forget(const std::shared_ptr<Window>& window);
-  /// Returns where a peer's message goes. Errors: not_found, invalid_argument.
+  /// Returns the address that a peer's message goes to. Errors: not_found, invalid_argument.
   Result<std::byte*> resolve(std::uint32_t window, std::uint64_t offset, std::uint64_t bytes);
 
  private:

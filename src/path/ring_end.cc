@@ -10,8 +10,8 @@ namespace sennit::path {
 
 namespace {
 
-/// How long a message's blocks wait for their helpers before they do without. Defaults: a helper comes within 10 to
-/// 40 µs on H200, and a thread may have to wait for a processor.
+/// A message's blocks wait so long for their helpers before they do without. Defaults: a helper comes within 10 to 40
+/// µs on H200, and a thread may have to wait for a processor.
 constexpr std::uint64_t kPatienceNs = 100'000;
 constexpr std::uint64_t kPatienceOfThreadsNs = 20'000'000;
 

@@ -1,5 +1,5 @@
-// One end of a kernel-driven staged copy: the ring as this end sees it, the blocks' own counts, and a lane to launch
-// on. Both ends may be in one process (KernelChannel) or in two (ProxyChannel).
+// Holds one end of a kernel-driven staged copy: the ring as this end sees it, the blocks' own counts, and a lane to
+// launch on. Both ends may be in one process (KernelChannel) or in two (ProxyChannel).
 #pragma once
 
 #include <memory>
@@ -26,10 +26,10 @@ struct RingShape {
   }
 };
 
-/// The ring laid out in bytes() of zeroed, pinned memory.
+/// Returns the ring laid out in bytes() of zeroed, pinned memory.
 Ring lay_out(std::byte* memory, const RingShape& shape);
 
-/// Chunks that block `block` moves of a message: how far its counts advance.
+/// Returns the number of chunks that block `block` moves of a message: how far its counts advance.
 device::Word chunk_count(std::uint64_t bytes, std::uint64_t chunk, unsigned block, unsigned blocks);
 
 class RingEnd {
@@ -37,14 +37,14 @@ class RingEnd {
   /// Blocks wait a nanosecond longer for the helpers of so many more bytes. A default: a few blocks that move them
   /// over the direct path themselves take some 15 ps a byte longer than with helpers, and that much waiting may cost.
   static constexpr std::uint64_t kBytesPerNs = 64;
-  /// A helper that was launched first waits so many times longer. A default: coming in vain costs the message its
+  /// A helper that was launched first waits so many times longer. A default: leaving too early costs the message its
   /// help.
   static constexpr std::uint64_t kVainPatience = 10;
 
   static Result<RingEnd> create(device::Executor& executor, int device, Ring ring, RingShape shape);
 
-  /// Returns what this end may do when the other does not come: `beyond` is the other end of the message as this
-  /// device reaches it, null where it does not.
+  /// Returns the role of the end that asks, which says what it may do when the other end does not come: `beyond` is
+  /// the other end of the message as this device reaches it, null where it does not.
   staged_copy::Role asks(std::byte* beyond, std::uint64_t bytes) const {
     return {false, beyond, patience_ns_ + bytes / kBytesPerNs};
   }

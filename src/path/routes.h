@@ -1,5 +1,5 @@
-// Every route between two memories with what planning needs beside the public Candidate: its cost by size and the
-// resources it takes. Internal to path/.
+// Lists every route between two memories with what planning needs beside the public Candidate: its cost by size and
+// the resources it takes. Internal to path/.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +33,9 @@ struct Routes {
 Result<Routes> enumerate(const machine::Machine& machine, const std::string& from, const std::string& to,
                          std::uint64_t bytes, bool both_ways);
 
-/// The most GB/s that can leave one memory for another over all links and through all other memories, overheads
-/// aside: the maximum flow of the link graph, in which host memory passes bytes on no faster than its limits say.
+/// Returns the most GB/s that can leave one memory for another over all links and through all other memories,
+/// overheads aside: the maximum flow of the link graph, in which host memory passes bytes on no faster than its
+/// limits say.
 double limit_gbps(const Network& network, int from, int to, bool both_ways);
 
 }  // namespace sennit::path

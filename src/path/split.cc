@@ -1,4 +1,4 @@
-// The split of one message:
+// Splits one message:
 // 1. start with the route that is fastest alone;
 // 2. for every other route, compute the message's time with it: fair rates over the shared resources, then the shares
 //    that finish together, then each share's own overhead, again until they agree;
@@ -145,7 +145,7 @@ std::string Planner::reason(int r, const RouteSet& team, const RouteSet& with) c
                              (1 - with.us / team.us) * 100, with.us, team.us, options_.margin * 100);
 }
 
-// The team with the route that shortens the message most; the same team when none does by more than the margin.
+// The team with the route that shortens the message most; unchanged when no route does so by more than the margin.
 RouteSet Planner::grow(const RouteSet& team) {
   RouteSet best = team;
   for (int r = 0; r < int(routes_.routes.size()); ++r) {
@@ -158,13 +158,13 @@ RouteSet Planner::grow(const RouteSet& team) {
     const bool late = overhead(route(r).timing, double(kAlignment)).us + kCompanyUs >= team.us;
     const RouteSet with = excluded || late ? RouteSet{} : together(std::move(members));
     if (with.us < best.us) best = with;
-    // What does not pay now will not pay beside more routes: it is settled here, which keeps planning linear.
+    // A route that does not pay now will not pay beside more routes: it is settled here, which keeps planning linear.
     if (with.us > team.us * (1 - options_.margin)) reasons_[r] = reason(r, team, with);
   }
   return best.us < team.us * (1 - options_.margin) ? best : team;
 }
 
-/// Why the options rule a route out; empty when they do not.
+/// Says why the options rule a route out; empty when they do not.
 std::string ruled_out(const Route& route, const SplitOptions& options) {
   if (options.engines_only && route.method == machine::Method::sm) return "only copy engines may carry this message";
   for (std::size_t i = 1; i + 1 < route.stops.size(); ++i)

@@ -1,5 +1,5 @@
-// One message, every path: which routes can carry it, and how much of it each should carry so that all
-// finish together. Pure functions of the machine document; nothing here touches a device.
+// Splits one message over every path: says which routes can carry it, and how much of it each should carry so that
+// all finish together. All are pure functions of the machine document; nothing here touches a device.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ struct Candidate {
   machine::Source source = machine::Source::assumed;  ///< least trusted figure it was computed from
 };
 
-/// What one route carries: bytes [offset, offset + bytes) of the message.
+/// Says what one route carries: bytes [offset, offset + bytes) of the message.
 struct Share {
   Candidate candidate;
   std::uint64_t offset = 0;
@@ -79,16 +79,16 @@ struct SplitOptions {
   std::vector<std::pair<std::string, double>> forced;
 };
 
-/// All routes between two memories of the machine (GPU or host; the same one: its local copy), best alone first.
-/// Errors: not_found names the device that is not in the machine; invalid_argument when it holds no memory (a switch,
-/// a NIC); unsupported when no links lead from one to the other.
+/// Returns all routes between two memories of the machine (GPU or host; the same one: its local copy), best alone
+/// first. Errors: not_found names the device that is not in the machine; invalid_argument when it holds no memory (a
+/// switch, a NIC); unsupported when no links lead from one to the other.
 Result<std::vector<Candidate>> candidates(const machine::Machine& machine, const std::string& from,
                                           const std::string& to, std::uint64_t bytes);
 
-/// The split for one message. Deterministic: the same machine and arguments give the same split on every rank. Takes
-/// some tens of µs; callers keep it by size. Errors: as candidates(); for forced shares also not_found (names the
-/// routes there are), unsupported (a route through an absent device) and invalid_argument (negative, twice, or not
-/// summing to 1).
+/// Computes the split for one message. Deterministic: the same machine and arguments give the same split on every
+/// rank. Takes some tens of µs; callers keep it by size. Errors: as candidates(); for forced shares also not_found
+/// (names the routes there are), unsupported (a route through an absent device) and invalid_argument (negative,
+/// twice, or not summing to 1).
 Result<Split> split(const machine::Machine& machine, const std::string& from, const std::string& to,
                     std::uint64_t bytes, const SplitOptions& options = {});
 

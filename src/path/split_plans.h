@@ -1,4 +1,5 @@
-// What a message between two devices of this process follows: its split over the paths, computed once for each size.
+// Plans what a message between two devices of this process follows: its split over the paths, computed once for each
+// size.
 #pragma once
 
 #include <array>
@@ -19,13 +20,13 @@
 
 namespace sennit::path {
 
-/// What a split depends on beside machine and size.
+/// Says what a split depends on beside machine and size.
 struct Circumstances {
   bool both_ways = false;
   bool engines_only = false;
 };
 
-/// What one message follows.
+/// Holds what one message follows.
 struct SplitPlan {
   Split split;                          ///< without shares: the direct path carries all
   std::vector<std::vector<int>> stops;  ///< of each share, as device indices
@@ -37,9 +38,9 @@ struct SplitPlan {
 class SplitPlans {
  public:
   struct Options {
-    NamedShares forced;                      ///< as SplitOptions::forced
-    std::shared_ptr<const PutTable> tuned;   ///< measured splits; null: none
-    bool single = false;                     ///< one path a message: the machine was never tuned
+    NamedShares forced;                     ///< as SplitOptions::forced
+    std::shared_ptr<const PutTable> tuned;  ///< measured splits; null: none
+    bool single = false;                    ///< one path a message: the machine was never tuned
   };
 
   /// `machine` decides the splits; its GPUs are matched with the executor's devices by UUID, then PCI address, and by
@@ -57,8 +58,8 @@ class SplitPlans {
 
   /// Returns the split of such a message as it is computed now. Errors: not_found when the machine lacks a device.
   Result<Split> split_of(int dst_device, int src_device, std::uint64_t bytes, Circumstances circumstances = {});
-  /// Returns false where this machine was never tuned and nobody named it or a split: the direct path carries
-  /// everything.
+  /// Returns false where this machine was never tuned and the user named neither it nor a split: the direct path
+  /// carries everything.
   bool several_paths();
   /// Returns the bytes from which messages between these devices travel on several paths; at most 1 where that is not
   /// known. Cheap.

@@ -1,4 +1,4 @@
-// The staged copy, driven by kernels: one side's blocks write chunks of the message into a ring in host memory, the
+// The staged copy is driven by kernels: one side's blocks write chunks of the message into a ring in host memory, the
 // other side's blocks read them out as they arrive. Two block programs, launched with equal grids: by the side that
 // asks for the copy, and for the side that helps it.
 //
@@ -66,7 +66,7 @@ SENNIT_DEVICE device::Word chunks_of(Part part, std::uint64_t chunk, std::uint64
   return static_cast<device::Word>(1 + (length <= first ? 0 : (length - first + chunk - 1) / chunk));
 }
 
-/// How one side takes part.
+/// Says how one side takes part.
 struct Role {
   bool helps = false;           ///< else it asks
   std::byte* beyond = nullptr;  ///< of the side that asks: the other end over the direct path; null: out of reach
@@ -92,7 +92,8 @@ class Partner {
         message_(message),
         here_(role.helps || role.beyond == nullptr) {}
 
-  /// The first thing both sides do. False to a helper that came too late or in vain: the other side moves the part.
+  /// Does the first thing of both sides. False to a helper that came too late or to a message that was not started:
+  /// the other side moves the part.
   SENNIT_DEVICE bool start() {
     if (role_.helps) {
       bool stays = !block_.meet(came_, message_, withdrawn_);
@@ -102,14 +103,14 @@ class Partner {
       return stays;
     }
     block_.post(started_, message_);
-    // Never far behind, so that comparing stays right when counts wrap around.
+    // The count is never far behind, so that comparing stays right when counts wrap around.
     block_.post(withdrawn_, message_ - 1);
     return true;
   }
 
   SENNIT_DEVICE Waited await(device::Word* word, device::Word value, WaitId wait_id) {
     if (!here_) {
-      // A helper that came before us may have left in vain: worth a look before the rest of the patience.
+      // A helper that came before us may have left again: worth a look before the rest of the patience.
       const std::uint64_t at_first = role_.patience_ns / 8;
       if (block_.await_for(word, value, at_first) ||
           (!left() && block_.await_for(word, value, role_.patience_ns - at_first))) {
@@ -125,8 +126,8 @@ class Partner {
   }
 
  private:
-  /// Returns whether the helper has decided against this message. One that decided for a later one too left this one
-  /// first.
+  /// Returns whether the helper has decided against this message. A helper that has already decided for a later one
+  /// left this one first.
   SENNIT_DEVICE bool left() { return block_.equals(answered_, message_) && !block_.equals(stayed_, message_); }
 
   Block& block_;
@@ -212,7 +213,7 @@ struct StagedReceive {
     block.store(count + b, all);
     if (waited != staged_copy::Waited::taken_back || role.helps) return;
     block.copy(destination + part.begin, role.beyond + part.begin, part.end - part.begin);
-    block.signal(consumed, all);  // the slots of chunks that nobody takes are free
+    block.signal(consumed, all);  // the slots of chunks that are not taken are free
   }
 };
 

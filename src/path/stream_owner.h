@@ -1,7 +1,7 @@
-// Who used a channel last, and from which point of its stream. A channel moves its messages in order, each from its
-// fork: behind a message of another stream one would also wait for all that this stream has to do before its fork,
-// and in vain where that waits for the later message. So a channel is open to a stream only when nothing but messages
-// that move already, and the stream's own, are before it.
+// Notes who used a channel last, and from which point of its stream. A channel moves its messages in order, each from
+// its fork. A message behind another stream's would also wait for all that the other stream has to do before its
+// fork, and for ever where that waits for the later message. So a channel is open to a stream only when nothing but
+// messages that move already, and the stream's own, are before it.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace sennit::path {
 
 class StreamOwner {
  public:
-  /// Never waits. Errors: those of the event.
+  /// Returns whether the channel is open to the lane. Never waits. Errors: those of the event.
   Result<bool> open_to(device::Lane& lane) const;
   /// A message of `lane` that starts from `fork` has been enqueued.
   void take(device::Lane& lane, SharedEvent fork);

@@ -1,4 +1,5 @@
-// How long a route takes for a number of bytes: a line through measured copies, and the cost of a pipeline in chunks.
+// Predicts how long a route takes for a number of bytes: a line through measured copies, and the cost of a pipeline
+// in chunks.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +14,17 @@ struct Line {
   double gbps = 0;  ///< 0: no line could be drawn
 };
 
-/// The line that a curve tends to, by least squares on the relative error (so that 16 MiB and 1 GiB count alike) over
-/// the copies that take thrice the shortest time, or all where there are fewer than two; points far off the others
-/// are weighted down. Needs two points of different size; startup is at least 0.
+/// Fits the line that a curve tends to, by least squares on the relative error (so that 16 MiB and 1 GiB count alike)
+/// over the copies that take thrice the shortest time, or all where there are fewer than two; points far off the
+/// others are weighted down. Needs two points of different size; startup is at least 0.
 Line fit(const machine::Curve& curve);
 
-/// The measured time for `bytes`: between two points on the straight line that joins them, below the first point
-/// towards the startup of `line`, beyond the last with its slope.
+/// Returns the measured time for `bytes`: between two points on the straight line that joins them, below the first
+/// point towards the startup of `line`, beyond the last with its slope.
 double interpolate(const machine::Curve& curve, const Line& line, double bytes);
 
-/// What a copy or a pipeline costs beside its bytes. Figures marked assumed hold where nothing was measured; they
-/// were taken on one machine (4 × H200, CUDA 13) and are right there to a few µs.
+/// The constants say what a copy or a pipeline costs beside its bytes. Figures marked assumed hold where nothing was
+/// measured; they were taken on one machine (4 × H200, CUDA 13) and are right there to a few µs.
 inline constexpr double kDirectStartupUs = 12;  ///< assumed: one asynchronous copy and its completion
 inline constexpr double kEngineStartupUs = 12;  ///< assumed: a chain of copies, before its first hop
 inline constexpr double kEngineHopUs = 3;       ///< assumed: for each further hop of the chain
@@ -47,7 +48,7 @@ inline constexpr std::uint64_t kLargestChunk = 16ull << 20;
 /// and hold up the direct copy beside it (RingShape).
 inline constexpr std::uint64_t kKernelChunk = 128ull << 10;
 
-/// What the time of one route is made of.
+/// Says what the time of one route is made of.
 struct Timing {
   double startup_us = 0;
   double gbps = 0;                        ///< of the route itself, with nothing else on its links
@@ -65,7 +66,7 @@ struct Overhead {
   std::uint64_t chunk_bytes = 0;  ///< 0 for routes without chunks
 };
 
-/// Overhead of `bytes` in the best chunk size. With G = blocks × chunk, a pipeline costs
+/// Returns the overhead of `bytes` in the best chunk size. With G = blocks × chunk, a pipeline costs
 ///   startup + fill · min(n, G) + round · ⌈n / G⌉,
 /// smallest near G = √(round · n / fill): the closed form, rounded to the best power of two nearby.
 Overhead overhead(const Timing& timing, double bytes);
@@ -73,7 +74,7 @@ Overhead overhead(const Timing& timing, double bytes);
 /// overhead() + n / rate, at the rate that the links leave the route.
 double finish_us(const Timing& timing, double bytes, double gbps);
 
-/// A measured line of a staged path, t = startup + n / rate with one chunk, taken apart so that overhead() gives the
+/// Takes apart a measured line of a staged path, t = startup + n / rate with one chunk, so that overhead() gives the
 /// same line at that chunk and the model's answer at others. `timing` has the rest (fill, round, blocks).
 void take_apart(Timing& timing, const Line& measured, std::uint64_t chunk_bytes, double least_startup_us);
 

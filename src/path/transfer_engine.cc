@@ -12,13 +12,13 @@ namespace sennit::path {
 
 namespace {
 
-/// Of so many messages of a pair one is sampled, or one of few while shares are being corrected. Defaults: an event a
-/// share costs a microsecond.
+/// One message of a pair in so many is sampled, and one in fewer while shares are being corrected. Defaults: an event
+/// a share costs a microsecond.
 constexpr std::uint64_t kSampleEvery = 16;
 constexpr std::uint64_t kSampleEveryWhileCorrecting = 4;
-/// How much later than the direct share another must finish, as part of the whole, before it is taken for disturbed.
-/// A default. The other way round nothing is corrected: tuned shares lean to the small side on purpose, and a share
-/// that grows too large costs ten times what one loses that is too small.
+/// Another share must finish so much later than the direct one, as part of the whole, before it is taken for
+/// disturbed. A default. The other way round nothing is corrected: tuned shares lean to the small side on purpose,
+/// and a share that grows too large costs ten times what one loses that is too small.
 constexpr double kLate = 0.10;
 /// Most shares of a message that is sampled; a limit of the sampler's events.
 constexpr std::size_t kMostSampled = 8;
@@ -71,8 +71,8 @@ struct TransferEngine::Pair {
   std::uint64_t refused = ~std::uint64_t{0};                      // smallest message whose paths could not be set up
   unsigned refusals = 0;                                          // messages to go before they are tried again
 
-  // What is learnt from messages whose finish times were sampled; apart while as much travels back, which is another
-  // plan and another normal state.
+  // The two hold what is learnt from messages whose finish times were sampled. Messages with as much travelling back
+  // have one of their own: theirs is another plan and another normal state.
   ShareFeedback feedback_one_way, feedback_both_ways;
   std::uint64_t messages = 0;
   std::map<int, std::unique_ptr<FinishSampler>> samplers;  // by device of the caller's lane
@@ -232,7 +232,7 @@ Status TransferEngine::copy_split(const std::shared_ptr<const SplitPlan>& plan, 
     return copy_single(dst, src, plan->split.bytes, lane);
   }
   const bool captured = capture != 0;
-  // Also where another thread captures: what is asked and set up here is no part of that.
+  // Another thread may capture, too: what is asked and set up here is no part of that.
   const device::SetUp set_up(executor_.get());
   ChannelSet* set = &pair.kept;
   if (captured) {
@@ -290,8 +290,8 @@ Status TransferEngine::copy_split(const std::shared_ptr<const SplitPlan>& plan, 
     }
     if (!made) {
       log(LogLevel::info, fmt::format("'{}' cannot be set up for {} from {} to {}, so they go direct: {}",
-                                      share.candidate.route.name(), format_bytes(split.bytes), plans_->id_of(src.device),
-                                      plans_->id_of(dst.device), made.status().text()));
+                                      share.candidate.route.name(), format_bytes(split.bytes),
+                                      plans_->id_of(src.device), plans_->id_of(dst.device), made.status().text()));
       if (!captured && split.bytes < pair.refused) {
         pair.refused = split.bytes;
         pair.refusals = kRefusals;
@@ -340,7 +340,8 @@ Result<bool> TransferEngine::begin(const Started& message, const Share& share, C
   StreamOwner& owner = carrier.kernel != nullptr ? carrier.kernel->stream_owner() : carrier.engine->stream_owner();
   auto open = message.captured ? Result<bool>(true) : owner.open_to(message.lane);
   if (!open.ok() || !*open) return open;
-  // What has started need not be waited for: spares every lane a semaphore. Nothing starts while it is captured.
+  // A fork that has been passed need not be waited for, which spares every lane a semaphore. Nothing is passed during
+  // a capture.
   auto started = message.captured ? Result<bool>(false) : message.fork->done();
   if (!started) return started.status();
   device::Event* const fork = *started ? nullptr : message.fork.get();

@@ -1,5 +1,5 @@
-// Moves one message between two memories of this process over every path that pays. Put, get and copy of the public
-// API end here; pointers into other processes have been mapped before.
+// Moves one message between two memories of this process over every path that pays. The put, get and copy of the
+// public API end here; pointers into other processes have been mapped before.
 #pragma once
 
 #include <cstdint>
@@ -52,19 +52,19 @@ class TransferEngine {
   struct Started;
 
   TransferEngine(std::shared_ptr<device::Executor> executor, std::unique_ptr<SplitPlans> plans, Options options);
-  Result<Carrier> carrier(ChannelSet& set, const Candidate& candidate, const SplitPlan& plan, std::size_t planned, End dst,
-                          End src);
+  Result<Carrier> carrier(ChannelSet& set, const Candidate& candidate, const SplitPlan& plan, std::size_t planned,
+                          End dst, End src);
   Status copy_by_proxy(End dst, End src, std::uint64_t bytes, device::Lane& lane);
   Pair& pair_of(int dst_device, int src_device);
   static Status copy_single(End dst, End src, std::uint64_t bytes, device::Lane& lane);
   /// `capture`: Lane::capture() of the lane.
-  Status copy_split(const std::shared_ptr<const SplitPlan>& plan, End dst, End src, device::Lane& lane, bool both_ways,
-                    std::uint64_t capture);
+  Status copy_split(const std::shared_ptr<const SplitPlan>& plan, End dst, End src, device::Lane& lane,
+                    bool both_ways, std::uint64_t capture);
   FinishSampler* sampler(Pair& pair, const ShareFeedback& feedback, const Split& split, device::Lane& lane);
   /// Enqueues the share, on an engine channel only its start. False: the channel is taken by another stream.
   static Result<bool> begin(const Started& message, const Share& share, Carrier& carrier);
   static void learn(Pair& pair);
-  /// Returns whether kernels of the proxy channel's device can read and write there. Errors: unsupported says what to
+  /// Checks that kernels of the proxy channel's device can read and write at `end`. Errors: unsupported says what to
   /// do.
   Status reached_by_kernels(const End& end);
 

@@ -67,7 +67,7 @@ Result<ProxyChannel*> Transport::proxy_channel(int peer, Direction direction, Ri
   return made.get();
 }
 
-/// Returns whether the peer sends to us as we send to it.
+/// Notes that this rank sends to the peer now, and returns whether the peer has lately sent to this rank.
 bool Transport::both_ways(int peer) {
   // Both write their own word and read the other's; a reading that is a little old only costs a split that is a
   // little off.

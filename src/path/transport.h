@@ -1,4 +1,5 @@
-// The messages of one process with its peers: over every path that pays, those through the peers' service included.
+// Carries the messages of one process with its peers over every path that pays, those through the peers' service
+// included.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Splits that were measured and kept: where a model says what should pay, this says what did. A document of its own
-// beside the cached machine.
+// Keeps splits that were measured: a model says what should pay, and this document, beside the cached machine, says
+// what did.
 #pragma once
 
 #include <cstdint>
@@ -41,8 +41,8 @@ struct PutTable {
   std::optional<NamedShares> shares(const std::string& from, const std::string& to, bool both_ways,
                                     std::uint64_t bytes) const;
 
-  /// The smallest measured size that travels on several paths, one way or both; 0 when the pair was never tuned, and
-  /// the largest number there is when none does.
+  /// Returns the smallest measured size that travels on several paths, one way or both; 0 when the pair was never
+  /// tuned, and the largest number there is when no size does.
   std::uint64_t least_split(const std::string& from, const std::string& to) const;
 };
 
@@ -50,7 +50,8 @@ Json to_json(const PutTable& table);
 /// Errors: corrupt, naming the entry and member that is wrong.
 Result<PutTable> put_table_from_json(const Json& document, std::string_view origin);
 
-/// Returns where the table of a machine is kept: beside its cached document. Errors: those of machine::cache_file.
+/// Returns the file that keeps the table of a machine, beside its cached document. Errors: those of
+/// machine::cache_file.
 Result<std::filesystem::path> put_table_file(const std::string& fingerprint);
 /// Errors: not_found (never tuned), corrupt.
 Result<PutTable> load_put_table(const std::string& fingerprint);

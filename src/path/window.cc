@@ -14,7 +14,7 @@ namespace sennit::path {
 
 namespace {
 
-/// What ranks tell each other of their parts. Plain bytes: all ranks run the same build (checked by `version`).
+/// Holds what ranks tell each other of their parts. Plain bytes: all ranks run the same build (checked by `version`).
 struct Card {
   std::uint32_t version = 3;
   std::uint32_t number = 0;
@@ -30,7 +30,7 @@ struct Card {
   char why_not[256] = {};
 };
 
-/// The card, and what follows it, of one rank. Errors: mismatch.
+/// Reads the card, and what follows it, of one rank. Errors: mismatch.
 Status read(const comm::Bytes& bytes, std::size_t rank, Card& card, std::vector<FileCard>& files) {
   bool whole = bytes.size() >= sizeof card;
   if (whole) std::memcpy(&card, bytes.data(), sizeof card);

@@ -1,4 +1,4 @@
-// Memory that every rank of a communicator has registered, and how each peer's part is reached from here.
+// Registers memory of every rank of a communicator, and says how each peer's part is reached from here.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ class Window {
   void unmap();
 
   /// Returns whether all ranks' memory may be freed while peers have it mapped: so it is with files (cuMemCreate),
-  /// whose memory lives as long as any mapping of it. The same on every rank.
+  /// whose memory lives as long as any mapping of it. Equal on every rank.
   bool outlives_owners() const;
 
   std::uint32_t number() const { return number_; }
@@ -47,9 +47,9 @@ class Window {
   /// and is still reached through the peer's service. Errors: invalid_argument (outside of the part, naming its
   /// size); unsupported (another node).
   Result<End> end(int rank, std::uint64_t offset, std::uint64_t bytes);
-  /// The first byte of `rank`'s part as lanes of this rank's device see it, which is all that collectives need.
-  /// Unlike end(), which maps it for the part's own device too, it needs no context there. Errors: those of end();
-  /// unsupported where it cannot be mapped.
+  /// Returns the first byte of `rank`'s part as lanes of this rank's device see it, which is all that collectives
+  /// need. Unlike end(), which maps it for the part's own device too, it needs no context there. Errors: those of
+  /// end(); unsupported where it cannot be mapped.
   Result<std::byte*> seen_here(int rank);
 
  private:
@@ -61,7 +61,7 @@ class Window {
     device::Shareable shareable_memory;
     std::vector<FileCard> files;  // the shareable's
     std::shared_ptr<const Mapping> mapping, mapping_at_owner;
-    /// Its first byte through one of them; null where that is null.
+    /// Returns the part's first byte through one of the mappings; null where that is null.
     std::byte* seen_through(const std::shared_ptr<const Mapping>& one) const {
       return one != nullptr ? one->base + shareable_memory.offset : nullptr;
     }
@@ -70,7 +70,7 @@ class Window {
 
   Window(comm::Group& group, device::Executor& executor, Mappings& mappings, int device)
       : group_(group), executor_(executor), mappings_(mappings), device_(device) {}
-  /// Whose memory is a part of this node. Errors: those of end().
+  /// Checks that the bytes are in the part of a rank of this node. Errors: those of end().
   Status check(int rank, std::uint64_t offset, std::uint64_t bytes) const;
   /// Maps a part for this rank's device, or logs why not.
   void map(int rank, Part& part);

@@ -1,6 +1,6 @@
-// What a broadcast among GPUs of different nodes takes: equations 1 to 11 of Chu et al., "Exploiting Hardware
-// Multicast and GPUDirect RDMA for Efficient Broadcast", IEEE TPDS 2018, sections 3, 5.2 and 8. Times in µs, rates in
-// GB/s.
+// Predicts the time of a broadcast among GPUs of different nodes: equations 1 to 11 of Chu et al., "Exploiting
+// Hardware Multicast and GPUDirect RDMA for Efficient Broadcast", IEEE TPDS 2018, sections 3, 5.2 and 8. Times in µs,
+// rates in GB/s.
 #pragma once
 
 namespace sennit::plan {
@@ -27,9 +27,9 @@ struct BroadcastModel {
   double multicast_overhead_us(int n) const;
 };
 
-/// Of `sources` broadcasts at once that overlap by a part of their time: equation 9.
+/// Returns the time of `sources` broadcasts at once that overlap by a part of their time: equation 9.
 double several_sources(double single_us, int sources, double overlap);
-/// That part, from one broadcast's time and that of several: equation 11.
+/// Returns the part by which they overlap, from one broadcast's time and that of several: equation 11.
 double overlap(double single_us, double several_us, int sources);
 
 }  // namespace sennit::plan

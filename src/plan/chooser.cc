@@ -30,7 +30,7 @@ void warn(const std::string& why) {
   log(LogLevel::warning, "collectives go by the cost model: " + why);
 }
 
-/// The table that was given, if it suits.
+/// Returns the table that was given, if it suits.
 Result<Table> suited(Table given, const machine::Machine& machine, std::uint64_t scratch_bytes) {
   auto status = given.entries.empty() ? Status() : suits(given, machine, scratch_bytes);
   return status.ok() ? Result<Table>(std::move(given)) : status;
@@ -190,7 +190,7 @@ void Chooser::follow() {
     timer.recorded = false;
   }
   if (node_->rank() != 0) return;
-  // What some rank has not timed, nobody will know: its place is taken by later ones.
+  // A call that some rank has not timed yields no sample: later calls take its place.
   while (!open_.empty() &&
          open_.front().call + PlanSwitch::kSamples * PlanSwitch::kSamplePeriod <= plan_switch_->calls())
     open_.pop_front();
@@ -212,7 +212,7 @@ void Chooser::follow() {
 }
 
 Status Chooser::starts(device::Lane& lane) {
-  // A captured call has no time of its own. All ranks capture a call, or none does.
+  // A captured call has no time of its own. Either all ranks capture a call, or no rank does.
   if (timer_ != nullptr && lane.capturing()) timer_ = nullptr;
   return timer_ != nullptr ? lane.record(*timer_->start) : Status();
 }

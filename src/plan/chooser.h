@@ -1,5 +1,5 @@
-// Who decides on the plans of a communicator's calls: the table that was measured on this machine, where all ranks
-// have the same one; else the cost model. Follows what calls really take.
+// Decides on the plans of a communicator's calls: by the table that was measured on this machine, where all ranks
+// have the same one; else by the cost model. It follows what calls really take.
 #pragma once
 
 #include <deque>
@@ -25,8 +25,8 @@ class Chooser final : public coll::Chooser {
   /// that says why. Errors: those of the exchange; those of load_table() for a SENNIT_TABLE.
   Status meet(node::Node& node, const coll::Team& team, std::uint64_t scratch_bytes) override;
   coll::Plan plan(const coll::CallKey& which) override;
-  /// The entry that calls of this size go by, and those around it (Lookup::around); without plans where the cost
-  /// model decides.
+  /// Returns the entry that calls of this size go by, and those around it (Lookup::around); without plans where the
+  /// cost model decides.
   std::vector<Entry> measured(const coll::CallKey& which) const {
     return lookup_.around(coll::bucket_of(which), team_);
   }
@@ -58,7 +58,7 @@ class Chooser final : public coll::Chooser {
   void apply(const Change& change);
   /// Publishes this rank's last sample when it is done; on rank 0 takes in those that all ranks have.
   void follow();
-  /// Rank 0 has not said for longer than any wait may take from which call a change applies.
+  /// Returns whether rank 0 has not said for longer than any wait may take from which call a change applies.
   bool gave_up(comm::Clock::time_point start);
 
   std::optional<Table> given_;

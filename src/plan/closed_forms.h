@@ -1,5 +1,6 @@
-// What collectives of whole messages take by the α-β-γ model: α µs a message, β a byte of it, γ a byte that is added.
-// Ranks keep step, and a rank's link carries one message each way; what several messages share is in the factors.
+// Predicts the times of collectives of whole messages by the α-β-γ model: α µs a message, β a byte of it, γ a byte
+// that is added. Ranks keep step, and a rank's link carries one message each way; what several messages share is in
+// the factors.
 //
 // Sources: Thakur, Rabenseifner and Gropp 2005 (rings, doubling, halving); Chan, Heimlich, Purkayastha and van de
 // Geijn 2007 (scatter and allgather); Patarasuk and Yuan 2009 (rings are optimal in bytes).
@@ -12,7 +13,7 @@
 
 namespace sennit::plan {
 
-/// How often each counts, one after the other.
+/// Counts each term, one after the other.
 struct Terms {
   double messages = 0;    ///< α
   double bytes = 0;       ///< β
@@ -29,8 +30,8 @@ struct AlphaBetaGamma {
   double us(const Terms& terms) const;
 };
 
-/// Of `ranks` and a message of `bytes`, as sim::MessageAlgorithm has them. Empty: no closed form is known here (an
-/// algorithm over several nodes, trees of which ranks run ahead).
+/// Returns the terms for `ranks` and a message of `bytes`, of the algorithms that sim::MessageAlgorithm has. Empty:
+/// no closed form is known here (an algorithm over several nodes, trees whose ranks run ahead).
 std::optional<Terms> closed_form(coll::Operation operation, std::string_view algorithm, int ranks, double bytes);
 
 }  // namespace sennit::plan

@@ -1,5 +1,5 @@
-// A communicator as its users have it: a rank's place among the others, its messages, its collectives, and who
-// chooses their plans.
+// A plan::Communicator is what users hold: a rank's place among the others, its messages, its collectives, and the
+// chooser of their plans.
 #pragma once
 
 #include <memory>

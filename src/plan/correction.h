@@ -1,5 +1,5 @@
-// The online correction of a choice: a plan that keeps measuring slower than it should gives way to the next one, and
-// is tried again later.
+// Corrects a choice online: a plan that keeps measuring slower than it should gives way to the next one, and is tried
+// again later.
 #pragma once
 
 #include <optional>

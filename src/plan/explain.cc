@@ -24,7 +24,7 @@ struct Line {
   std::optional<double> simulated_us;
 };
 
-/// Of the same plan, whatever its blocks' threads: the simulator has none.
+/// Returns the simulated time of the plan, whatever its blocks' threads: the simulator has none.
 std::optional<double> simulated_us(const std::vector<Simulated>& simulated, const coll::Plan& plan) {
   const auto same = std::ranges::find_if(simulated, [&](const Simulated& each) {
     return each.plan.algorithm == plan.algorithm && each.plan.blocks == plan.blocks;
@@ -55,7 +55,7 @@ std::string describe(const coll::Plan& plan) {
   return fmt::format("{} with {} blocks of {} threads", coll::name(plan.algorithm), plan.blocks, plan.threads);
 }
 
-/// Why the first of `lines` is taken on a machine that is not here, and what would be without measuring there.
+/// Says why the first of `lines` is taken on a machine that is not here, and what would be without measuring there.
 std::string simulated_reason(const std::vector<Line>& lines, const coll::Plan& untuned,
                              std::optional<double> untuned_us) {
   const Line& best = lines.front();
@@ -69,7 +69,7 @@ std::string simulated_reason(const std::vector<Line>& lines, const coll::Plan& u
   return said + "; sennit tune on that machine decides by measuring";
 }
 
-/// Why the first of `lines` is taken.
+/// Says why the first of `lines` is taken.
 std::string reason(const std::vector<Line>& lines, const Entry* entry, const coll::CallKey& which,
                    device::Kind kind) {
   if (entry != nullptr) {
@@ -94,7 +94,7 @@ std::string reason(const std::vector<Line>& lines, const Entry* entry, const col
          (best.cost.moving_us > 0.5 * best.cost.total_us() ? "; most of it moves bytes" : "; most of it is latency");
 }
 
-/// Which library is the faster one by these entries, in all of which sennit has to be.
+/// Says which library is the faster one by these entries, in all of which sennit has to be.
 struct Faster {
   bool sennit = false;
   std::string times;  ///< its own, and the other's where that is known
@@ -152,7 +152,7 @@ Json explain(const Question& question, const machine::Machine& machine, const Ta
   const auto expected = [&](const Line& line) {
     return by_simulator ? line.simulated_us.value_or(std::numeric_limits<double>::infinity()) : line.cost.total_us();
   };
-  // Of each algorithm the plan that should be fastest.
+  // Each algorithm keeps the plan that should be fastest.
   std::map<coll::Algorithm, Line> best;
   for (const coll::Plan& plan : coll::candidates(bucket, team, question.kind)) {
     const Line line{plan, coll::cost_of(which, plan, team, figures), std::nullopt, simulated_us(simulated, plan)};

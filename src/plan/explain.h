@@ -1,4 +1,4 @@
-// A choice as a JSON document: the answer of `sennit explain allreduce`.
+// Writes a choice as a JSON document: the answer of `sennit explain allreduce`.
 #pragma once
 
 #include "base/json.h"
@@ -15,7 +15,7 @@ struct Question {
   device::Kind kind = device::Kind::cuda;
 };
 
-/// What a simulator says of a plan: each of many calls, one behind the other.
+/// Holds what a simulator says of a plan: the time of each of many calls, one behind the other.
 struct Simulated {
   coll::Plan plan;
   double us = 0;

@@ -10,7 +10,7 @@ namespace sennit::plan {
 
 namespace {
 
-/// What a copy between the GPUs gets on which the default figures were measured.
+/// The rate of a copy between the GPUs on which the default figures were measured.
 constexpr double kReferenceGbps = 395;
 
 int socket(const machine::Machine& machine, const std::string& device) {
@@ -50,7 +50,7 @@ coll::Figures figures_of(const machine::Machine& machine, const Layout& layout) 
 double exchange_gbps(const machine::Machine& machine, const Layout& layout) {
   const auto gpus =
       static_cast<double>(std::ranges::count(machine.devices, machine::DeviceKind::gpu, &machine::Device::kind));
-  // Between two nothing else moves than between them; of more, all GPUs of the machine sent to all others.
+  // Only the two move bytes between them, where there are two; of more, all GPUs of the machine sent to all others.
   const bool two = layout.size() == 2;
   double slowest = 0;
   for (const std::string& from : layout)

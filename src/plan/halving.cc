@@ -65,7 +65,7 @@ Result<Found> halve(std::vector<Candidate> candidates, const Measure& measure,
     if (round == 0) found.timed = static_cast<unsigned>(timed.size());
     if (!found.finished) break;
     std::ranges::stable_sort(measured, {}, &Timed::us);
-    // What would be taken without measuring stays in.
+    // The plan that would be taken without measuring stays in.
     std::vector<coll::Plan> next;
     const std::size_t half = std::max<std::size_t>(2, (measured.size() + 1) / 2);
     for (std::size_t i = 0; i < measured.size(); ++i)
@@ -104,7 +104,7 @@ Result<Found> add_narrow(Found found, const std::vector<Candidate>& candidates, 
     auto fastest = halve(std::move(narrow), measure, within_budget, options);
     if (!fastest && fastest.status().code() == Code::corrupt) continue;
     if (!fastest) return fastest;
-    // Those that were kept without being first may have been left behind after a short round.
+    // Plans that were kept without being first may have been left behind after a short round.
     std::erase_if(found.plans, [&](const Timed& kept) { return coll::fits(kept.plan, blocks); });
     found.plans.insert(found.plans.end(), fastest->plans.begin(), fastest->plans.end());
     found.timed += fastest->timed;

@@ -1,4 +1,4 @@
-// The search for the fastest plan by successive halving: all promising candidates are timed a little, the better half
+// Searches for the fastest plan by successive halving: all promising candidates are timed a little, the better half
 // twice as long, and so on (Jamieson and Talwalkar, Non-stochastic Best Arm Identification, 2016). Pure, given
 // something that verifies and measures.
 #pragma once
@@ -29,7 +29,7 @@ struct HalvingOptions {
   double promising = 1.4;
   std::size_t least = 6, most = 24;
   int efforts = 4;  ///< rounds at most: the last ones are timed 2^(efforts - 1) times as long
-  /// What a plan must gain on the model's choice to be taken instead, beyond the noise of both.
+  /// A plan must gain so much on the model's choice to be taken instead, beyond the noise of both.
   double margin = 0.01;
   std::size_t kept = 4;  ///< plans
 };
@@ -50,8 +50,8 @@ Result<Found> halve(std::vector<Candidate> candidates, const Measure& measure,
                     const std::function<bool()>& within_budget, const HalvingOptions& options = {});
 
 /// Adds the fastest plans of at most so many blocks, found as halve() does, for each of Entry::kFewBlocks that the
-/// plan to take first has more than; the first of them with no more is the one to take. Where all of their results
-/// are wrong there are none. Errors: the first that `measure` gives.
+/// plan to take first has more than; the first of them with no more is the one to take. No plan is found where all of
+/// their results are wrong. Errors: the first that `measure` gives.
 Result<Found> add_narrow(Found found, const std::vector<Candidate>& candidates, const Measure& measure,
                          const std::function<bool()>& within_budget);
 

@@ -1,4 +1,4 @@
-// A table as one communicator reads it: the plans for its own ranks' devices, by size.
+// Reads a table for one communicator: finds the plans for its own ranks' devices, by size.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace sennit::plan {
 
-/// How many blocks plans may have at most.
+/// Says how many blocks plans may have at most.
 struct Room {
   unsigned blocks = coll::kMostBlocks;
   unsigned of_messages = coll::kMostBlocks;  ///< of the operation sendrecv
@@ -29,18 +29,18 @@ class Lookup {
   Lookup(const Table& table, const Layout& layout, const machine::Machine& machine, const Room& room = {});
 
   bool empty() const { return entries_.empty(); }
-  /// The entry of the size nearest to the case's, by ratio, whose first plan admits it, or else any of whose plans
-  /// do; those that admit it alone are left in it. None where the operation was not tuned, nor any size within two
-  /// octaves (below the smallest that was, at any distance if that is small), nor where the nearest has no plan of so
-  /// few blocks. Between windows it goes by what was tuned there alone.
+  /// Finds the entry of the size nearest to the case's, by ratio, whose first plan admits it, or else any of whose
+  /// plans do; those that admit it alone are left in it. No value where neither the operation was tuned nor any size
+  /// within two octaves (below the smallest tuned size, at any distance if that is small), and where the nearest has
+  /// no plan of so few blocks. Between windows it goes by what was tuned there alone.
   std::optional<Entry> find(const coll::CallKey& which, const coll::Team& team) const;
-  /// Returns what find() gives, and, where the case's own size was not tuned, the next sizes below and above it that
-  /// were: who compares libraries between two sizes asks both. Where find() gives none: the nearest size, without
-  /// plans, as none of those near has one that fits; empty where none is near.
+  /// Returns the entry that find() gives, and, where the case's own size was not tuned, the tuned sizes next below
+  /// and above it: a caller that compares libraries between two sizes asks both. Where find() gives no entry: the
+  /// nearest size, without plans, as no size near has a plan that fits; empty where no size is near.
   std::vector<Entry> around(const coll::CallKey& which, const coll::Team& team) const;
 
  private:
-  /// The sizes that find() looks at, nearest first.
+  /// Returns the sizes that find() looks at, nearest first.
   std::vector<Entry> near(const coll::CallKey& which) const;
 
   using Kind = std::tuple<coll::Operation, coll::Arithmetic, bool>;

@@ -1,4 +1,4 @@
-// How the ranks of a node change a decision at the same call without waiting for each other: through words that all
+// Lets the ranks of a node change a decision at the same call without waiting for each other: through words that all
 // of them see.
 //
 // Every rank makes the same calls in the same order, but their hosts may be any number of calls apart.
@@ -34,7 +34,7 @@ struct Change {
 
 class PlanSwitch {
  public:
-  /// What a rank publishes: all zero at first.
+  /// Holds what a rank publishes: all zero at first.
   struct Words {
     comm::PlanSwitchSlot* state = nullptr;
     comm::SamplesSlot* samples = nullptr;  ///< see sample()
@@ -42,22 +42,22 @@ class PlanSwitch {
   /// `words` of each rank, by rank. Rank 0 leads.
   PlanSwitch(std::vector<Words> words, int rank) : words_(std::move(words)), rank_(rank) {}
 
-  /// Before each call: the change that applies from this call on, if one does. `gave_up`: asked while rank 0 is slow
-  /// to say from which call a change applies; true ends the wait.
+  /// Returns the change that applies from this call on, if one does; to be called before each call. `gave_up`: asked
+  /// while rank 0 is slow to say from which call a change applies; true ends the wait.
   std::optional<Change> call(const std::function<bool()>& gave_up);
   /// Calls announced so far.
   std::uint64_t calls() const { return calls_; }
 
-  /// On rank 0 alone. False: the last change is not yet in force everywhere; nothing is changed.
+  /// Makes a change; on rank 0 alone. False: the last change is not yet in force everywhere; nothing is changed.
   bool propose(const Change& change);
 
   /// Every so many calls one is timed: a default; two events cost 1.5 µs. Only of those samples are taken.
   static constexpr std::uint64_t kSamplePeriod = 64;
   static constexpr std::size_t kSamples = std::tuple_size_v<decltype(comm::SamplesSlot::latest)>;  ///< that are kept
-  /// What a call took on this rank.
+  /// Notes the time of a call on this rank.
   void sample(std::uint64_t call, double us);
-  /// The least that a call took on any rank, which is what it took on the last to arrive: the others waited. None
-  /// until all have sampled it.
+  /// Returns the least time that a call took on any rank, which is the time on the last rank to arrive: the others
+  /// waited. No value until all have sampled it.
   std::optional<double> fastest(std::uint64_t call) const;
 
  private:

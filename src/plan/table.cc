@@ -69,7 +69,7 @@ std::string read_entry(const Json& entry, Entry& into) {
   auto arithmetic = coll::parse_arithmetic(entry["arithmetic"].get<std::string>());
   if (!arithmetic) return arithmetic.status().what();
   if (!is_count(entry, "bytes")) return "bytes is not a size";
-  // Tables from before these were tuned have none between windows.
+  // Tables from before these were tuned have no entries between windows.
   const Json windows = entry.value("windows", Json(false));
   if (!windows.is_boolean()) return "windows is not true or false";
   into.which = {*operation, *arithmetic, entry["bytes"].get<std::uint64_t>(), windows.get<bool>()};
@@ -110,7 +110,7 @@ Json to_json(const Entry& entry) {
   return json;
 }
 
-/// Returns what differs between two things that must be the same for times to be compared.
+/// Describes what differs between two sets of versions that must be equal for times to be compared.
 std::string difference(const std::map<std::string, std::string>& theirs,
                        const std::map<std::string, std::string>& ours) {
   for (const auto& [name, version] : ours) {

@@ -1,5 +1,5 @@
-// Collectives that were measured on a machine and kept: where a model says what should be fastest, this says what
-// was. A document of its own beside the cached machine; partial ones are of use, and are continued.
+// Keeps the times of collectives that were measured on a machine: a model says what should be fastest, and this
+// document, beside the cached machine, says what was. A partial table is of use, and is continued.
 #pragma once
 
 #include <algorithm>
@@ -29,11 +29,12 @@ struct Timed {
   bool operator==(const Timed&) const = default;
 };
 
-/// What was found for one size of an operation.
+/// Holds what was found for one size of an operation.
 struct Entry {
-  /// Of so many blocks at most there are plans, too, for those who leave other kernels room on a GPU: defaults. Half
-  /// of the most, for those who ask for a block an SM, as sennit.torch does; and what NCCL's own kernels have, for
-  /// calls beside a program's kernels (FEW_BLOCKS in python/sennit/model/plans.py is the same number).
+  /// There are also plans of at most so many blocks, for callers who leave other kernels room on a GPU: defaults.
+  /// Half of the most is for those who ask for a block an SM, as sennit.torch does; the other is what NCCL's own
+  /// kernels have, for calls beside a program's kernels (FEW_BLOCKS in python/sennit/model/plans.py is the same
+  /// number).
   static constexpr unsigned kHalf = coll::kMostBlocks / 2, kBesideKernels = 32;
   static constexpr std::array kFewBlocks{kHalf, kBesideKernels};
   static constexpr std::size_t kMostPlans = 8;
@@ -47,13 +48,14 @@ struct Entry {
   unsigned candidates = 0;   ///< plans that were verified and timed
 
   bool operator==(const Entry&) const = default;
-  /// Returns whether both answer the same question.
+  /// Returns whether both entries answer one question.
   bool same_case(const Entry& other) const { return layout == other.layout && which == other.which; }
-  /// Returns whether the plan to take first measured faster than NCCL, beyond its spread; false where either was not.
+  /// Returns whether the plan to take first measured faster than NCCL, beyond its spread; false where one of the two
+  /// was not measured.
   bool beats_nccl() const {
     return !plans.empty() && nccl_us > 0 && plans.front().us + plans.front().spread_us < nccl_us;
   }
-  /// Returns whether it has a plan that leaves as much room.
+  /// Returns whether some plan of the entry fits within so many blocks.
   bool has_plan_within(unsigned blocks) const {
     return std::ranges::any_of(plans, [&](const Timed& timed) { return coll::fits(timed.plan, blocks); });
   }
@@ -70,10 +72,10 @@ struct Table {
   const Entry* find(const Layout& layout, const coll::CallKey& which) const;
 };
 
-/// A table's order: by layout, operation, arithmetic, windows, bytes.
+/// Orders a table: by layout, operation, arithmetic, windows, bytes.
 bool before(const Entry& a, const Entry& b);
 
-/// The versions that times on this machine depend on.
+/// Returns the versions that times on this machine depend on.
 std::map<std::string, std::string> versions_of(const machine::Machine& machine);
 
 /// ok where the table was measured on this machine with these versions and that much scratch. Errors: mismatch,
@@ -90,28 +92,29 @@ Json to_json(const Table& table);
 /// Errors: corrupt, naming the entry and member that is wrong.
 Result<Table> table_from_json(const Json& document, std::string_view origin);
 
-/// The same for tables with the same content, on every rank and machine.
+/// Returns one text for tables with equal content, on every rank and machine.
 std::string hash(const Table& table);
 
-/// Returns where the table of a machine is kept: beside its cached document. Errors: those of machine::cache_file.
+/// Returns the file that keeps the table of a machine, beside its cached document. Errors: those of
+/// machine::cache_file.
 Result<std::filesystem::path> table_file(const std::string& fingerprint);
 /// `named_by`: what names the file, such as SENNIT_TABLE; empty for the machine's own, which tuning makes. Errors:
 /// not_found (never tuned; of a file that is named, that it does not exist), corrupt.
 Result<Table> load_table(const std::filesystem::path& file, std::string_view named_by = {});
 
-/// What communicators on this machine go by, if it suits them.
+/// Holds the table that communicators on this machine go by, if it suits them.
 struct Kept {
   std::filesystem::path file;  ///< empty where none is looked for
   std::optional<Table> table;  ///< none where there is none
 };
-/// Returns whether there may be one, of this machine or of another, without a look at it.
+/// Returns whether there may be a table, of this machine or of another, without a look at it.
 bool has_table();
-/// The table that SENNIT_TABLE names, else the machine's own. Errors: those of load_table(), but for one of its own
-/// that was never made.
+/// Finds the table that SENNIT_TABLE names, else the machine's own. Errors: those of load_table(), but for one of its
+/// own that was never made.
 Result<Kept> kept_table(const machine::Machine& machine);
 
-/// The same for those who only want to go by it, with that much scratch: a table without entries where there is none.
-/// Errors, for why there is one that is of no use: those of kept_table(); mismatch, from suits().
+/// Returns the kept table for a caller that only wants to go by it, with that much scratch: a table without entries
+/// where there is none. Errors say why a table there is of no use: those of kept_table(); mismatch, from suits().
 Result<Table> own_table(const machine::Machine& machine, std::uint64_t scratch_bytes);
 
 }  // namespace sennit::plan

@@ -1,4 +1,4 @@
-// What SENNIT_EXPLAIN prints: how calls travel, each thing once; the same for MPI and NCCL.
+// Prints for SENNIT_EXPLAIN how calls travel, each thing once; one class serves MPI and NCCL.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ namespace sennit::shim {
 
 class Explanations {
  public:
-  /// Of calls that have a plan for their size: once for each operation and size.
+  /// Explains calls that have a plan for their size: once for each operation and size.
   void say(std::string_view operation, std::uint64_t bytes, std::string_view how) {
     {
       const std::lock_guard lock(mutex_);
@@ -28,8 +28,8 @@ class Explanations {
     }
     print(operation, bytes, how);
   }
-  /// Of calls that go some way whatever their size, as messages and what is staged: once for each operation, class of
-  /// sizes of the report, and way; `bytes` are those of the first.
+  /// Explains calls that take one way whatever their size, as messages and what is staged: once for each operation,
+  /// class of sizes of the report, and way; `bytes` are those of the first.
   void say_way(std::string_view operation, std::uint64_t bytes, std::string_view how) {
     {
       const std::lock_guard lock(mutex_);

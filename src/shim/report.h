@@ -1,4 +1,4 @@
-// What a drop-in did with a program's calls, counted; the same for MPI and NCCL.
+// Counts what a drop-in did with a program's calls; one class serves MPI and NCCL.
 #pragma once
 
 #include <array>
@@ -44,10 +44,10 @@ class Names {
 /// Calls are counted without a lock: a row is a few atomics, which is found by the numbers of its texts.
 class Report {
  public:
-  /// One call of `operation`. `how`: the plan that took it, or why it was left to the real library.
+  /// Counts one call of `operation`. `how`: the plan that took it, or why it was left to the real library.
   void count(std::string_view operation, std::uint64_t bytes, std::string_view how, double microseconds);
   bool empty() const { return all().empty(); }
-  /// A table for people, with lines of `rank`; ends in a newline.
+  /// Returns a table for people, with lines of `rank`; ends in a newline.
   std::string text(std::string_view title) const;
 
  private:

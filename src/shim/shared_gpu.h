@@ -1,4 +1,4 @@
-// GPUs that several processes use: there collectives are left to the real library.
+// Finds GPUs that several processes use: there collectives are left to the real library.
 #pragma once
 
 #include "device/executor.h"

@@ -15,17 +15,17 @@ namespace sennit::shim {
 
 namespace {
 
-/// What the drop-ins do, by the names of MPI's functions. Each collective has its forms that end in a request too, as
-/// iallreduce and allreduce_init.
+/// Lists what the drop-ins do, by the names of MPI's functions. Each collective has its forms that end in a request
+/// too, as iallreduce and allreduce_init.
 constexpr std::string_view kCollectives[] = {"allreduce", "reduce",    "reduce_scatter", "reduce_scatter_block",
                                              "bcast",     "allgather", "allgatherv",     "gather",
                                              "gatherv",   "scatter",   "scatterv",       "scan",
                                              "exscan",    "alltoall",  "alltoallv"};
-/// And these as isend and send_init.
+/// Lists the sends, which have forms as isend and send_init.
 constexpr std::string_view kSends[] = {"send", "ssend", "rsend"};
 constexpr std::string_view kNone = "none";
 
-/// The name of an operation that is given in any case and with any separators.
+/// Returns the name of an operation that is given in any case and with any separators.
 std::optional<std::string> known_as(std::string given) {
   std::ranges::transform(given, given.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   std::vector<std::string> names{std::string(kNone), std::string(Switches::kMessages)};

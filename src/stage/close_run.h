@@ -1,4 +1,4 @@
-// When copies follow each other so closely that a block which attends to them pays.
+// Tells when copies follow each other so closely that a block of the GPU that attends to them pays.
 #pragma once
 
 #include <algorithm>
@@ -12,13 +12,13 @@ namespace sennit::stage {
 class CloseRun {
  public:
   using Time = std::chrono::steady_clock::time_point;
-  /// From the beginning of one copy to that of the next: a default, of a message to a neighbour and its answer while
-  /// copy engines still do all four copies of both. 30 µs were too few: on slower hosts (2 × H200, 42 µs there and
-  /// back) no block was ever launched, so it stayed as slow.
+  /// Copies are close whose beginnings are at most so far apart: a default, of a message to a neighbour and its
+  /// answer while copy engines still do all four copies of both. 30 µs were too few: on slower hosts (2 × H200, 42 µs
+  /// there and back) no block was ever launched, so it stayed as slow.
   static constexpr std::chrono::microseconds kClose{100};
   /// Copies so close to each other before a block is launched for them, and that a launch has to be worth: defaults.
   static constexpr std::uint64_t kLeast = 4, kMost = 64;
-  /// The same after copies that were late: a default.
+  /// So many are needed after copies that were late: a default.
   static constexpr std::uint64_t kAfterLate = 4096;
 
   /// A copy begins; returns whether it is time to launch.

@@ -22,7 +22,7 @@ Result<std::uint64_t> CopyQueue::copy(void* dst, const void* src, std::uint64_t 
   return ++enqueued_;
 }
 
-/// Of one that was not known to be done.
+/// Asks for the event of a copy that was not known to be done.
 Result<bool> CopyQueue::passed(std::uint64_t number) {
   auto passed = open_[static_cast<std::size_t>(number - finished_ - 1)]->done();
   if (!passed.ok() || !*passed) return passed;

@@ -1,4 +1,4 @@
-// Copies that one lane does in their order, and how far it has come with them.
+// Enqueues copies that one lane does in their order, and says how far it has come with them.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class CopyQueue {
  public:
   using MakeEvent = std::function<Result<std::unique_ptr<device::Event>>()>;
 
-  /// On a lane of its own. Errors: those of the device. `executor` outlives it.
+  /// Makes a queue on a lane of its own. Errors: those of the device. `executor` outlives it.
   static Result<std::unique_ptr<CopyQueue>> create(device::Executor& executor, int device);
   CopyQueue(std::unique_ptr<device::Lane> lane, MakeEvent make_event)
       : lane_(std::move(lane)), make_event_(std::move(make_event)) {}
@@ -26,8 +26,8 @@ class CopyQueue {
   Result<std::uint64_t> copy(void* dst, const void* src, std::uint64_t bytes);
 
   /// Returns whether the copy with this number is done, and with it all before. Never blocks. Errors: those of the
-  /// device. An event that was passed takes the driver over a microsecond to tell of (H200): after one that was,
-  /// those twice as far behind it are asked for, and not each between.
+  /// device. The driver takes over a microsecond to say that an event was passed (H200): after one that was, the next
+  /// one asked for is twice as far behind it, and not each between.
   Result<bool> done(std::uint64_t number);
 
  private:

@@ -1,5 +1,5 @@
-// Copies of few bytes between the memory of a GPU and of the host, or from another GPU's, without a launch or a copy
-// engine for each: a block of the GPU attends, and does one after the other.
+// Serves copies of few bytes between the memory of a GPU and of the host, or from another GPU's, without a launch or
+// a copy engine for each: a block of the GPU attends, and does one after the other.
 //
 // 1. The block says that it is there. Until then nothing is asked of it.
 // 2. For each copy the host writes one small message of packets: what to copy, and the bytes themselves where
@@ -48,7 +48,7 @@ struct CopyServer {
       return all;
     }
   };
-  /// What is asked.
+  /// Describes what is asked for.
   struct Command {
     std::byte* at = nullptr;    ///< in the memory of the GPU
     std::byte* host = nullptr;  ///< where more than few bytes are or go; where those of `between` are
@@ -60,7 +60,7 @@ struct CopyServer {
     };
   };
 
-  /// Where both write to each other: host memory that the GPU reaches, zeroed when made.
+  /// The host and the block write to each other here: host memory that the GPU reaches, zeroed when made.
   struct Mailbox {
     device::Packet* command = nullptr;  ///< with the copy's number as tag
     device::Packet* few = nullptr;      ///< the tag is tag_of() the number

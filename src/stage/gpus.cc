@@ -103,7 +103,7 @@ Status Gpus::still_held(const void* gpu, int device) const {
 
 bool Gpus::in_one(const void* gpu, std::uint64_t bytes) const {
   const auto location = executor_->describe(gpu, bytes);
-  if (!location.ok() || location->base == nullptr || location->bytes == 0) return true;  // nobody knows otherwise
+  if (!location.ok() || location->base == nullptr || location->bytes == 0) return true;  // nothing says otherwise
   return static_cast<const std::byte*>(gpu) + bytes <= location->base + location->bytes;
 }
 

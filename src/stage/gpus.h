@@ -1,4 +1,5 @@
-// Copies between GPU memory of this process and host memory, done when they return: what staging needs.
+// Copies between GPU memory of this process and host memory; each copy is done when its call returns. Staging needs
+// this.
 #pragma once
 
 #include <chrono>
@@ -28,9 +29,9 @@ class Gpus {
   /// Copies and waits. `held`: of the memory of a GPU, which does it. Thread-safe. Errors: those of the executor.
   Status to_host(void* host, const void* gpu, std::uint64_t bytes, const MemInfo& held);
   Status to_gpu(void* gpu, const void* host, std::uint64_t bytes, const MemInfo& held);
-  /// Several from memory of one GPU.
+  /// Copies several pieces from memory of one GPU.
   Status to_host(std::span<const SmallCopies::Piece> pieces, int device);
-  /// Several of host memory to that of one GPU, of few bytes each: in little more than the time of one.
+  /// Copies several pieces of host memory to that of one GPU, of few bytes each: in little more than the time of one.
   Status to_gpu(std::span<const SmallCopies::Piece> pieces, const MemInfo& held);
   /// Few bytes to memory of a GPU from where from() says, at once; false: not done (SmallCopies::between).
   template <class From>
@@ -53,14 +54,14 @@ class Gpus {
     give(device, std::move(*lane));
     return {};
   }
-  /// To be asked before memory is used whose call has returned with a request: the program may have freed it, and who
-  /// copies would take the address for one of the host's. Errors: invalid_argument, where it is no memory of that GPU
+  /// Checks memory, before it is used, whose call has returned with a request: the program may have freed it, and a
+  /// copy would take the address for one of the host's. Errors: invalid_argument, where it is no memory of that GPU
   /// any more.
   Status still_held(const void* gpu, int device) const;
-  /// Returns whether so many bytes from GPU memory on lie in one allocation, or in several side by side that are
-  /// mapped as one.
+  /// Returns whether so many bytes of GPU memory, from `gpu` on, lie in one allocation, or in several side by side
+  /// that are mapped as one.
   bool in_one(const void* gpu, std::uint64_t bytes) const;
-  /// Of memory whose device has to be found out.
+  /// Copies where the memory's device has to be found out.
   Status copy(void* dst, const void* src, std::uint64_t bytes);
 
  private:

@@ -1,4 +1,4 @@
-// Host memory for the time of a call: what stands in for GPU memory while a library works on it.
+// Lends host memory for the time of a call: it stands in for GPU memory while a library works on it.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class PinnedPool {
 
   /// Largest pieces that are pinned, for certain use and for such as may never come: defaults.
   static constexpr std::uint64_t kLargest = 256 << 20, kLargestPerhaps = 4 << 20;
-  /// In all, of pieces that nobody has at the moment: a default, of 64 long messages on their way.
+  /// The pool keeps so many bytes in all of pieces that are not in use: a default, of 64 long messages on their way.
   static constexpr std::uint64_t kMostKept = 512 << 20;
   /// Fresh pieces of which no more was written are kept, as many: defaults. What is written stays in memory.
   static constexpr std::uint64_t kHardly = 16 << 10;
@@ -29,15 +29,15 @@ class PinnedPool {
 
   explicit PinnedPool(std::shared_ptr<device::Executor> executor) : executor_(std::move(executor)) {}
 
-  /// At least `bytes`, aligned to 64. Thread-safe. Errors: out_of_memory.
+  /// Returns at least `bytes`, aligned to 64. Thread-safe. Errors: out_of_memory.
   Result<device::Memory> acquire(std::uint64_t bytes, Use use = Use::perhaps);
-  /// Returns whether GPUs reach it themselves.
+  /// Returns whether GPUs reach the memory themselves.
   bool is_pinned(const device::Memory& memory);
-  /// For the next one that takes. `written`: no byte behind so many was written to.
+  /// Gives memory back, for the next call that acquires. `written`: no byte behind so many was written to.
   void release(device::Memory memory, std::uint64_t written = ~std::uint64_t{0});
 
  private:
-  /// Returns what pieces are made as large as: they serve more than one length.
+  /// Returns the size that pieces are made with, for at least `bytes`: they serve more than one length.
   static std::uint64_t rounded(std::uint64_t bytes);
 
   const std::shared_ptr<device::Executor> executor_;

@@ -12,12 +12,12 @@ namespace sennit::stage {
 
 namespace {
 
-// Of cuda.h, which a build without CUDA does not have; the driver's ABI is frozen.
+// The constants are those of cuda.h, which a build without CUDA does not have; the driver's ABI is frozen.
 constexpr unsigned kContext = 1, kSyncMemops = 6, kIsManaged = 8, kOrdinal = 9;  // CU_POINTER_ATTRIBUTE_...
 constexpr unsigned kHostMemory = 1, kDeviceMemory = 2;                           // CU_MEMORYTYPE_...
 constexpr std::uintptr_t kLegacy = 0x1;                                          // CU_STREAM_LEGACY
 
-/// What this thread asked about last that was a GPU's.
+/// Holds the pointer that this thread asked about last and that was a GPU's.
 struct Latest {
   const void* pointer = nullptr;
   MemInfo held;
@@ -29,7 +29,7 @@ void find(Function*& function, void* library, const char* name) {
   function = reinterpret_cast<Function*>(dlsym(library, name));
 }
 
-/// The lowest address of the main program.
+/// Returns the lowest address of the main program.
 std::uintptr_t first_of_program() {
   std::uintptr_t first = ~std::uintptr_t{0};
   dl_iterate_phdr(
@@ -60,8 +60,8 @@ class Heap {
 
  private:
   static constexpr std::uintptr_t kStep = 256 << 20;
-  /// Where CUDA likes to reserve addresses, above programs that lie low. A heap that once reached there, and does no
-  /// more, must not be taken for one.
+  /// CUDA likes to reserve addresses from here on, above programs that lie low. A heap that once reached there, and
+  /// does no more, must not be taken for one.
   static constexpr std::uintptr_t kLow = 0x200000000;
 
   const std::uintptr_t first_ = first_of_program();
@@ -78,7 +78,7 @@ struct Stack {
     std::size_t bytes = 0;
     if (pthread_getattr_np(pthread_self(), &attributes) != 0) return;
     if (pthread_attr_getstack(&attributes, &first, &bytes) == 0) {
-      // Of a stack without a limit, what is far from its end may be anything.
+      // A stack may have no limit: then, memory that is far from its end may be anything.
       constexpr std::size_t kMost = 8 << 20;
       end = reinterpret_cast<std::uintptr_t>(first) + bytes;
       begin = end - std::min(bytes, kMost);

@@ -1,5 +1,5 @@
-// Which of a program's pointers are GPU memory, asked at every call: without a look at the executor, and without
-// starting CUDA in a program that does not use it.
+// Tells which of a program's pointers are GPU memory. It is asked at every call: it answers without a look at the
+// executor, and without starting CUDA in a program that does not use it.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@ namespace sennit::stage {
 /// never memory of a GPU, whatever the program does. It takes some ns; false says nothing.
 bool is_ordinary(const void* pointer);
 
-/// Where memory is, and how CUDA treats it.
+/// Says where memory is, and how CUDA treats it.
 struct MemInfo {
   int device = -1;           ///< -1: on no GPU
   bool sync_memops = false;  ///< calls that CUDA calls synchronous are over, for this memory, when they return
@@ -46,18 +46,18 @@ class PointerCache {
   /// `emulate`: memory of the host executor counts as a GPU's (SENNIT_EMULATE). Errors: those of
   /// open_host_executor().
   static Result<std::unique_ptr<PointerCache>> open(bool emulate);
-  /// Returns what this driver says. Of one that is not whole: nothing.
+  /// Makes a cache that asks this driver; one that is not whole is not asked.
   static std::unique_ptr<PointerCache> over(const Driver& driver);
 
   /// Returns whether there can be GPU memory in this process at all.
   bool possible() const { return emulated_ != nullptr || driver_.ask != nullptr; }
 
-  /// Returns whether the program has started CUDA, as far as questions have told.
+  /// Returns whether the program has started CUDA, as far as earlier questions have shown.
   bool cuda_initialized() const { return emulated_ != nullptr || cuda_initialized_.load(std::memory_order_relaxed); }
 
-  /// The device of memory that only a GPU reaches, else -1: managed and pinned memory count as the host's, since its
-  /// libraries can use them. Any pointer may be asked about. Where the program uses CUDA the driver is asked, 90 ns
-  /// of host memory (H200), unless it is_ordinary(); else 4 ns.
+  /// Returns the device of memory that only a GPU reaches, else -1: managed and pinned memory count as the host's,
+  /// since its libraries can use them. Any pointer may be asked about. Where the program uses CUDA the driver is
+  /// asked, 90 ns of host memory (H200), unless it is_ordinary(); else 4 ns.
   int holder(const void* pointer) const {
     if (emulated_ == nullptr &&
         (driver_.ask == nullptr || (cuda_initialized() ? is_ordinary(pointer) : is_uninitialized(pointer))))
@@ -65,34 +65,36 @@ class PointerCache {
     return ask(pointer);
   }
   bool is_device(const void* pointer) const { return holder(pointer) >= 0; }
-  /// The same of a pointer that this thread has asked about in this call of the program's, or after the last one that
-  /// was a GPU's: the driver is not asked twice.
+  /// Returns the same holder and how CUDA treats the memory, for a pointer that this thread has asked about in this
+  /// call of the program's, or after the last one that was a GPU's: the driver is not asked twice.
   MemInfo info_of(const void* pointer) const;
 
-  /// Returns what kind of memory it is. Nothing changes by the question, neither the memory nor what later ones find:
-  /// for an observer. Where the program uses CUDA the driver is asked once, unless it is_ordinary(). Emulated memory
-  /// is that of this executor, or of the drop-in in the same process.
+  /// Returns what kind of memory the pointer leads to. The question changes nothing, neither the memory nor what
+  /// later questions find: it is for an observer. Where the program uses CUDA the driver is asked once, unless it
+  /// is_ordinary(). Emulated memory is that of this executor, or of the drop-in in the same process.
   Whereabouts kind_of(const void* pointer) const;
 
-  /// The executor of the memory found; opened when first asked for. Errors: those of open_cuda_executor().
+  /// Returns the executor of the memory found; opened when first asked for. Errors: those of open_cuda_executor().
   Result<std::shared_ptr<device::Executor>> executor();
-  /// One for a communicator alone, whose end aborts nothing else. `own_thread_of`: see open_cuda_executor().
+  /// Opens an executor for a communicator alone, whose end aborts nothing else. `own_thread_of`: see
+  /// open_cuda_executor().
   Result<std::shared_ptr<device::Executor>> executor_for_communicator(int own_thread_of = -1);
 
-  /// Memory that counts as that of an emulated GPU, for tests. Null where nothing is emulated, or none is left.
+  /// Allocates memory that counts as that of an emulated GPU, for tests. Null where nothing is emulated, or none is
+  /// left.
   void* allocate_emulated(int device, std::size_t bytes);
   void free_emulated(void* data);
-  /// The device of such memory, and of what the executor has for itself; -1 of other, and where nothing is emulated.
-  /// Does not count as a question of the program's (info_of()).
+  /// Returns the device of such memory, and of what the executor has for itself; -1 of other, and where nothing is
+  /// emulated. Does not count as a question of the program's (info_of()).
   int emulated_holder(const void* pointer) const { return emulated_ != nullptr ? ask_emulated(pointer).device : -1; }
 
  private:
   PointerCache() = default;
-  // Of cuda.h, which a build without CUDA does not have; the driver's ABI is frozen.
+  // The constants are those of cuda.h, which a build without CUDA does not have; the driver's ABI is frozen.
   static constexpr unsigned kMemoryType = 2;  // CU_POINTER_ATTRIBUTE_...
   static constexpr int kNotInitialized = 3;   // CUDA_ERROR_NOT_INITIALIZED
 
-  /// Returns whether the driver says that nobody has started it: then no memory is a GPU's, nor ever was. Most
+  /// Returns whether the driver says that it was never initialized: then no memory is a GPU's, nor ever was. Most
   /// programs that have nothing to do with GPUs are asked no more than this.
   bool is_uninitialized(const void* pointer) const {
     unsigned unused = 0, type = kMemoryType;
@@ -105,10 +107,10 @@ class PointerCache {
   int ask(const void* pointer) const;
   MemInfo ask_emulated(const void* pointer) const;
   MemInfo ask_driver(const void* pointer) const;
-  /// To be called for memory that no call has seen yet. CUDA copies within a GPU, fills memory, and takes few bytes
-  /// from the host after such a call has returned, while other streams and processes do not wait for it: from now on
-  /// it does not, and what was begun is waited for. False: it cannot be told so (memory of cuMemCreate), and whoever
-  /// is faster than a copy engine may be too fast.
+  /// Sets the attribute, for memory that no call has seen yet. CUDA copies within a GPU, fills memory, and takes few
+  /// bytes from the host after such a call has returned, while other streams and processes do not wait for it: from
+  /// now on it does not, and what was begun is waited for. False: it cannot be told so (memory of cuMemCreate), and
+  /// whoever is faster than a copy engine may be too fast.
   bool set_sync_memops(const void* pointer, void* context) const;
 
   mutable std::atomic<bool> cuda_initialized_{false};

@@ -1,4 +1,4 @@
-// Every block program of stage/, compiled for GPUs.
+// Compiles every block program of stage/ for GPUs.
 #include "device/cuda/block.cuh"
 #include "stage/copy_server.h"
 #include "stage/segment_copy.h"

@@ -1,4 +1,4 @@
-// A build without CUDA: the block programs of stage/ have no GPU entry.
+// Stands in for the kernels in a build without CUDA: the block programs of stage/ have no GPU entry.
 #include "stage/copy_server.h"
 #include "stage/segment_copy.h"
 #include "stage/strided_copy.h"

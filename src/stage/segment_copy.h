@@ -1,5 +1,5 @@
-// Segments of one memory to the same places of another, and nothing between them: a list says where they lie, which
-// the executor reads as it goes.
+// Copies segments of one memory to the same places of another, and nothing between them: a list says where they lie,
+// which the executor reads as it goes.
 //
 // 1. Segment i of the list is copied `times` times, `stride` bytes apart: segment s of all is number s / times of the
 //    list and its time s % times.
@@ -36,8 +36,8 @@ struct SegmentCopy {
     }
   }
 
-  /// A launch that has few threads with nothing to do for segments of so many bytes, and enough blocks for many short
-  /// ones. Defaults.
+  /// Returns the threads of a launch that has few threads with nothing to do for segments of so many bytes, and
+  /// enough blocks for many short ones. Defaults.
   static unsigned threads(std::uint64_t bytes_of_a_segment) {
     return bytes_of_a_segment <= 512 ? 32 : bytes_of_a_segment <= 4096 ? 256 : device::kBlockThreads;
   }

@@ -1,4 +1,4 @@
-// Where data lies in memory, as a list: of any layout, so that what lies between need never be written.
+// Lists where data lies in memory, of any layout, so that what lies between need never be written.
 #pragma once
 
 #include <cstdint>

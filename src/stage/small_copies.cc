@@ -18,7 +18,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// What no copy takes but one that waits for its GPU, as where processes have it in turns of some ms.
+/// Only a copy that waits for its GPU takes so long, as where processes have the GPU in turns of some ms.
 constexpr std::chrono::microseconds kSlowCopy{500};
 
 CopyServer::Command command_of(CopyServer::Way way, const void* gpu, const void* host, std::uint64_t bytes) {

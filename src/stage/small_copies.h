@@ -1,6 +1,6 @@
-// Copies of few bytes between the memory of a GPU and of the host, or from another GPU's, done when they return, in
-// less than half the time that a copy engine and the wait for it take, where they follow each other closely
-// (server.h).
+// Makes copies of few bytes between the memory of a GPU and of the host, or from another GPU's, done when they
+// return. Where they follow each other closely they take less than half the time that a copy engine and the wait for
+// it take (copy_server.h).
 #pragma once
 
 #include <atomic>
@@ -20,9 +20,10 @@ class SmallCopies {
  public:
   /// Longest copies. Defaults: a block takes as long for more bytes as a copy engine (H200).
   static constexpr std::uint64_t kMostToHost = CopyServer::kMost, kMostToGpu = CopyServer::kMost;
-  /// From another GPU's memory: a default, from where on a kernel of several blocks is sooner there (H100, H200).
+  /// Bounds copies from another GPU's memory: a default, from where on a kernel of several blocks is sooner there
+  /// (H100, H200).
   static constexpr std::uint64_t kMostBetween = 64 << 10;
-  /// How long a block stays for the next copy. A default: messages to and from a neighbour come sooner, and a program
+  /// A block stays so long for the next copy. A default: messages to and from a neighbour come sooner, and a program
   /// that waits for the whole GPU hardly notices.
   static constexpr std::chrono::microseconds kStay{30};
 
@@ -55,7 +56,7 @@ class SmallCopies {
     const void* host;
     std::uint64_t bytes;
   };
-  /// Returns how many of these, from the first on, can be copied together; 0: not even the first. Pure.
+  /// Returns how many of these pieces, from the first on, can be copied together; 0: not even the first. Pure.
   static std::size_t together(std::span<const Piece> pieces);
   /// Copies to the GPU as many, in the time of one. As to_gpu() of one.
   Result<bool> to_gpu(std::span<const Piece> pieces);
@@ -64,13 +65,13 @@ class SmallCopies {
   std::uint64_t done() const { return done_.load(std::memory_order_relaxed); }
 
  private:
-  /// Returns whether a block is there to be asked; launches one when it is time.
+  /// Returns whether a block is there to be asked; launches a block when it is time.
   Result<bool> is_server_there();
   Status launch();
   /// Asks, and waits until `done` says that it is done; false: the block has left without.
   template <class Done>
   Result<bool> ask(const CopyServer::Command& command, Done done);
-  /// The same of one that the block signals.
+  /// Asks for a copy that the block signals, and waits likewise.
   Result<bool> ask(const CopyServer::Command& command);
   Result<bool> fetch(void* to, const void* from, std::uint64_t bytes);
   template <class Ready>

@@ -11,7 +11,7 @@ Status SmallCopyBatch::add(void* gpu, const void* host, std::uint64_t bytes, con
     if (auto status = copy(here); !status) return status;
     here.pieces.push_back({gpu, host, bytes});
   }
-  // What has no sync_memops goes by engines, and what is copied together with it.
+  // Memory without sync_memops is copied by engines, and so is what is copied together with it.
   here.held = here.pieces.size() == 1 ? held : MemInfo{held.device, here.held.sync_memops && held.sync_memops};
   return {};
 }

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kAllBytes = std::numeric_limits<std::int64_t>::max();
 
-/// As a kernel's blocks copy them.
+/// Cuts segments into those that a kernel's blocks copy.
 std::vector<Segment> cut(const std::vector<Segment>& segments) {
   std::vector<Segment> all;
   for (const Segment& one : segments)
@@ -22,7 +22,7 @@ std::vector<Segment> cut(const std::vector<Segment>& segments) {
   return all;
 }
 
-/// What allocates may find that there is no memory, far below functions that do not throw.
+/// Runs work that allocates, far below functions that do not throw, and returns an error where there is no memory.
 template <class Work>
 Status without_throwing(const Work& work) {
   try {
@@ -90,7 +90,7 @@ Status StagedBuffer::copy_out(Gpus& gpus, PinnedPool& host, std::span<const Segm
   });
 }
 
-/// By a kernel, where there are many.
+/// Segments are copied by a kernel, where there are many.
 Status StagedBuffer::copy_out(Gpus& gpus, PinnedPool& host, const Segments& part, std::int64_t offset) const {
   // Defaults: as many copies take as long as a launch, and far more than what is worth two copies of all.
   constexpr std::size_t kFew = 16, kMany = 4096;

@@ -1,5 +1,5 @@
-// Host memory that stands in for GPU memory, and what is copied from there and back: all of it, strided data, a list
-// of segments, or pieces of several allocations.
+// Holds host memory that stands in for GPU memory, and what is copied from there and back: all of it, strided data, a
+// list of segments, or pieces of several allocations.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +48,7 @@ struct StagedBuffer {
   /// `most`: bytes of the data, in its order.
   Status copy_pieces(Gpus& gpus, bool out, std::int64_t most) const;
   Status copy_out(Gpus& gpus, PinnedPool& host, const Segments& part, std::int64_t offset) const;
-  /// By way of what is there then: of many segments where a kernel cannot do it.
+  /// Copies by way of the bytes that are between the segments then: for many segments where a kernel cannot do it.
   Status copy_out_between(Gpus& gpus, PinnedPool& host, const Segments& part, std::int64_t offset) const;
 };
 

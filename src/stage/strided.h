@@ -1,5 +1,5 @@
-// Data that lies in rows of one length at one distance, and those in planes at one distance: a column of a matrix, a
-// face of a grid, a part of an array.
+// Describes data that lies in rows of one length at one distance, and those in planes at one distance: a column of a
+// matrix, a face of a grid, a part of an array.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ struct Strided {
   std::int64_t data() const { return bytes * rows * planes; }
 };
 
-/// `count` of them, each `distance` behind the one before. None where that is no such shape any more, where rows
+/// `count` of them, each `distance` behind the one before. No value where that is no such shape any more, where rows
 /// would overlap or go back, or nothing is there.
 constexpr std::optional<Strided> repeat(Strided one, std::int64_t count, std::int64_t distance) {
   if (count <= 0 || one.bytes <= 0) return std::nullopt;
@@ -46,7 +46,7 @@ constexpr std::optional<Strided> repeat(Strided one, std::int64_t count, std::in
   return one;
 }
 
-/// The first `bytes` bytes of the data, of which there are so many, of memory at `from`.
+/// Gathers the first `bytes` bytes of the data, of which there are so many, of memory at `from`.
 inline void gather(const Strided& rows, const std::byte* from, std::int64_t bytes, std::byte* to) {
   for (std::int64_t row = 0; bytes > 0; ++row) {
     const std::int64_t some = std::min(bytes, rows.bytes);

@@ -1,4 +1,4 @@
-// Rows of one memory to the same places of another, and nothing between them.
+// Copies rows of one memory to the same places of another, and nothing between them.
 //
 // 1. Block b takes rows b, b + B, b + 2B … .
 // 2. It copies each; the last one may be cut off. Nothing is signalled: the end of the launch publishes.
@@ -31,7 +31,8 @@ struct StridedCopy {
     }
   }
 
-  /// A launch that has few threads with nothing to do, and enough blocks for many short rows. Defaults.
+  /// Returns the threads of a launch that has few threads with nothing to do, and enough blocks for many short rows.
+  /// Defaults.
   unsigned threads() const { return rows.bytes <= 512 ? 32 : rows.bytes <= 4096 ? 256 : device::kBlockThreads; }
   unsigned blocks() const {
     constexpr std::uint64_t kMostBlocks = 1024;

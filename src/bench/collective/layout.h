@@ -1,4 +1,4 @@
-// Where a rank's messages lie in its two buffers, and what of them it should find there afterwards. Pure.
+// Says where a rank's messages lie in its two buffers, and which of them it should find there afterwards. Pure.
 #pragma once
 
 #include "coll/operation.h"
@@ -22,15 +22,15 @@ struct Layout {
         in_place(same_buffer && coll::works_in_place(what)),
         message(bytes / (width * parts(what, ranks)) * width) {}
 
-  /// Messages in the larger buffer.
+  /// Returns the number of messages in the larger buffer.
   static unsigned parts(coll::Operation operation, int size) {
     return coll::gathers(operation) || coll::scatters(operation) ? static_cast<unsigned>(size) : 1;
   }
-  /// Returns what a call's plan is chosen by.
+  /// Returns the bytes that a call's plan is chosen by.
   std::uint64_t planned_bytes() const { return operation == coll::Operation::all_to_all_v ? 0 : message; }
   std::uint64_t bytes() const { return message * parts(operation, size); }
 
-  /// Messages that this rank gives and gets.
+  /// Returns the number of messages that this rank gives; taken(): that it gets.
   unsigned given() const {
     if (!coll::gives(operation, rank == kRoot)) return 0;
     return coll::scatters(operation) ? static_cast<unsigned>(size) : 1;
@@ -39,21 +39,22 @@ struct Layout {
     if (!coll::takes(operation, rank == kRoot)) return 0;
     return coll::gathers(operation) ? static_cast<unsigned>(size) : 1;
   }
-  /// Returns where the first of them begins.
+  /// Returns where the first of the messages begins in the input; output_at(): in the output.
   std::uint64_t input_at() const { return in_place && coll::gathers(operation) ? own() : 0; }
   std::uint64_t output_at() const { return in_place && coll::scatters(operation) ? own() : 0; }
 
-  /// Number of the message that `from` gives to `to`: tells what is in it.
+  /// Returns the number of the message that `from` gives to `to`: tells what is in it.
   unsigned number(int from, int to) const {
     return static_cast<unsigned>(from * size + (coll::scatters(operation) ? to : 0));
   }
-  /// Whose message the one at place `index` of the output is; where it reduces, all ranks' (of the same `to`).
+  /// Returns the rank whose message is at place `index` of the output; where the operation reduces, it is of all
+  /// ranks (for one `to`).
   int source(unsigned index) const {
     if (operation == coll::Operation::sendrecv) return (rank + size - 1) % size;
     return taken() > 1 ? static_cast<int>(index) : kRoot;
   }
 
-  /// Returns what nccl-tests multiplies size / time with, so that it compares with a link.
+  /// Returns the factor that nccl-tests multiplies size / time with, so that the result compares with a link.
   double bus_factor() const {
     switch (operation) {
       case coll::Operation::allreduce: return 2.0 * (size - 1) / size;

@@ -59,12 +59,12 @@ Status Nccl::make_windows(node::Node& node, std::uint64_t bytes) {
   for (void*& memory : window_) {
     if (int error = status.ok() ? library_.allocate(&memory, bytes) : 0; error != 0)
       status = Status(Code::device_error, fmt::format("ncclMemAlloc: {}", library_.text(error)));
-    // Its registration is collective: all ranks come, or none.
+    // The registration is collective: either all ranks come or no rank does.
     if (auto all = comm::agree(node.group().exchange(), status, {}); !all) return all.status();
     void* window = nullptr;
     if (const int error = library_.open_window(communicator_, memory, bytes, &window, kSymmetric); error != 0)
       status = Status(Code::device_error, fmt::format("ncclCommWindowRegister: {}", library_.text(error)));
-    // Where it has none, memory is as ordinary as any.
+    // Memory is as ordinary as any where there is no window.
     if (status.ok() && window == nullptr)
       status = Status(Code::unsupported, fmt::format("NCCL {} makes no windows here", version_));
   }

@@ -1,4 +1,4 @@
-// NCCL's collectives among the same ranks.
+// Calls NCCL's collectives among the same ranks.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace sennit::bench::collective {
 
-/// As coll::Request has it.
+/// Describes a call of NCCL as coll::Request does one of sennit.
 struct NcclCall {
   coll::Operation operation = coll::Operation::allreduce;
   const void* input = nullptr;
@@ -26,22 +26,22 @@ class Nccl {
  public:
   /// Collective. Errors, the same on every rank: not_found (no library), those of NCCL.
   static Result<std::unique_ptr<Nccl>> open(node::Node& node, const std::string& given);
-  /// Aborts rather than destroys: that waits for nobody.
+  /// Aborts rather than destroys: an abort waits for no rank.
   ~Nccl();
 
   const std::string& version() const { return version_; }
-  /// Returns what NCCL calls it; -1: it has no such.
+  /// Returns NCCL's number for a type or an operator; -1 where NCCL has none.
   static int number_of(device::Type type);
   static int number_of(device::Operator op);
-  /// What it lacks it is given as NCCL's users do it: all-to-all, gather and scatter before 2.28, and all-to-all-v,
-  /// as grouped sends and receives; a barrier as an allreduce of one number.
+  /// Makes the call. Operations that NCCL lacks are made as NCCL's users make them: all-to-all, gather and scatter
+  /// before 2.28, and all-to-all-v, as grouped sends and receives; a barrier as an allreduce of one number.
   Status call(const NcclCall& call, void* stream);
 
   /// Collective. Makes two buffers in windows that NCCL's symmetric kernels and copy engines work on. Errors, the
   /// same on every rank: unsupported (a library before 2.27), those of NCCL.
   Status make_windows(node::Node& node, std::uint64_t bytes);
   bool has_windows() const { return has_windows_; }
-  /// One of the two, 0 or 1.
+  /// Returns one of the two windows, 0 or 1.
   std::byte* window(unsigned which) const { return static_cast<std::byte*>(window_[which]); }
 
  private:

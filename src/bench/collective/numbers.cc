@@ -45,7 +45,7 @@ double decode(device::Type type, const std::byte* from) {
     default: return decode_as<float>(from);
   }
 }
-/// Of a number that is rounded at each of at most 8 steps: relative to it.
+/// Returns the relative error of a number that is rounded at each of at most 8 steps.
 double tolerance(device::Type type) {
   switch (type) {
     case device::Type::float64: return 1e-14;
@@ -62,7 +62,7 @@ std::uint64_t mixed(std::uint64_t i, unsigned number) {
   return ((i + number * std::uint64_t{1000003}) * 0x9E3779B97F4A7C15u) >> 40;
 }
 
-/// The first period again and again.
+/// Repeats the first period again and again.
 void repeat(std::vector<std::byte>& data) {
   for (std::uint64_t at = kPeriod; at < data.size(); at += kPeriod)
     std::memcpy(&data[at], data.data(), std::min<std::uint64_t>(kPeriod, data.size() - at));

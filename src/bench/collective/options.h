@@ -1,4 +1,4 @@
-// The command line of sennit-bench-collective, which is also what its ranks are told.
+// Parses the command line of sennit-bench-collective, which its ranks are started with, too.
 #pragma once
 
 #include <string>
@@ -22,20 +22,20 @@ struct Options {
   bool rank = false;  ///< this process is one
   std::string only;   ///< of a rank: the one variant of NCCL to measure, with nothing beside it
 
-  /// Returns whether --vs names it.
+  /// Returns whether --vs names the peer.
   bool against(std::string_view peer) const;
 };
 
 void add_options(CLI::App& app, Options& options);
 
-/// Returns what --operations asks for, in its order. Errors: invalid_argument.
+/// Returns the operations that --operations asks for, in its order. Errors: invalid_argument.
 Result<std::vector<coll::Operation>> operations_of(const Options& options);
 
-/// The sizes in bytes, ascending as given. Errors: invalid_argument (none of them, or not whole elements).
+/// Returns the sizes in bytes, ascending as given. Errors: invalid_argument (none of them, or not whole elements).
 Result<std::vector<std::uint64_t>> sizes_of(const Options& options, bool gpus);
 
-/// Every plan that --algorithms, --blocks and --threads ask for. Errors: invalid_argument (also where the operation
-/// does not have the algorithm).
+/// Returns every plan that --algorithms, --blocks and --threads ask for. Errors: invalid_argument (also where the
+/// operation does not have the algorithm).
 Result<std::vector<coll::Plan>> plans_of(const Options& options, coll::Operation operation);
 
 }  // namespace sennit::bench::collective

@@ -18,7 +18,7 @@ namespace sennit::bench::collective {
 
 namespace {
 
-/// Of the first so many GPUs, one a rank; 0 where nobody measured it.
+/// Returns the rate of exchanges between the first so many GPUs, one a rank; 0 where it was not measured.
 double links_gbps(const machine::Machine& machine, int ranks) {
   plan::Layout layout;
   for (const machine::Device& device : machine.devices)
@@ -39,7 +39,7 @@ Result<int> ranks_for(const device::Executor& executor, int wanted) {
   if (ranks < 2)
     return Status(Code::unsupported, "one rank has nobody to talk to", {},
                   "Run where there are two GPUs, or give --executor host");
-  // Kernels of two processes on one GPU take turns, and would wait for each other in vain.
+  // Kernels of two processes on one GPU take turns, and would wait for each other for ever.
   if (gpus && ranks > devices)
     return Status(Code::unsupported, fmt::format("{} ranks need a GPU each, {} are here", ranks, devices), "--ranks",
                   fmt::format("Use at most {}", devices));
@@ -51,7 +51,7 @@ Result<Exit> run_parent(const Options& options, const std::vector<std::string>& 
   auto executor = device::open_executor();
   if (!executor) return executor.status();
   const bool gpus = (*executor)->kind() == device::Kind::cuda;
-  // Before processes are started: wrong usage should be told at once.
+  // Wrong usage should be told at once, before processes are started.
   auto sizes = sizes_of(options, gpus);
   if (!sizes) return sizes.status();
   auto operations = operations_of(options);

@@ -1,4 +1,4 @@
-// One rank of the benchmark.
+// Runs one rank of the benchmark.
 #pragma once
 
 #include "bench/collective/options.h"

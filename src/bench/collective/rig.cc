@@ -18,7 +18,8 @@ namespace {
 
 /// Numbers beyond the output that must stay as they were.
 constexpr std::uint64_t kMargin = 256;
-/// Of one timed run: defaults, long enough that the ranks' different starts do not show.
+/// A timed run aims at so long, and has at most so many calls: defaults, long enough that the ranks' different starts
+/// do not show.
 constexpr double kRunUs = 2000;
 constexpr int kMostCalls = 200;
 
@@ -112,7 +113,7 @@ Status Rig::call(const Way& way, const Layout& layout, const device::Reduction& 
   request.output = output_of(way, layout);
   request.reduction = reduction;
   if (coll::has_root(layout.operation)) request.root = Layout::kRoot;
-  // On the stack: this is within what --eager times.
+  // The arrays are on the stack: this is within what --eager times.
   std::array<std::uint64_t, coll::kMostRanks> counts{}, places{};
   if (layout.operation == coll::Operation::all_to_all_v) {
     const auto ranks = static_cast<std::size_t>(layout.size);
@@ -146,7 +147,7 @@ Status Rig::verify_here(const Way& way, const Layout& layout, const device::Redu
   const std::vector<std::byte> margin(kMargin, std::byte{0x5A});
   const std::vector<std::byte> mine = given(layout, reduction.type);
   std::byte* const begin = base(way, layout.in_place);
-  // In place the rest of the buffer is input; otherwise nothing at all lies behind the output.
+  // The rest of the buffer is input when the call is in place; otherwise nothing at all lies behind the output.
   std::byte* const end = begin + (layout.in_place ? layout.bytes() : layout.taken() * layout.message);
   if (auto status = spoil(begin, layout.bytes()); !status) return status;
   if (auto status = move(input_of(way, layout), mine.data(), mine.size()); !status) return status;
@@ -202,14 +203,14 @@ Result<double> Rig::run() {
   }
   auto us = stream_->run();
   if (!us) return collectives().explain(us.status());
-  // From the last rank's start: what others did before does not count.
+  // The time counts from the last rank's start: what others did before does not count.
   auto most = largest(is_late ? *us : *us - skew_us_);
   if (!most) return most.status();
   return std::max(*most, 1e-3);
 }
 
 Result<Times> Rig::time(const Way& way, const Layout& layout, const device::Reduction& reduction, double seconds) {
-  // In place, sums grow with every call until they overflow, for all ways alike: time does not depend on it.
+  // Sums grow with every call in place until they overflow, for all ways alike: time does not depend on it.
   Times times;
   times.calls = 4;
   double warm_us = 0, least_us = kRunUs;
@@ -222,7 +223,8 @@ Result<Times> Rig::time(const Way& way, const Layout& layout, const device::Redu
     auto us = run();
     if (!us) return us.status();
     warm_us = *us;
-    // By the fastest so far: one slow start must not make runs of a few calls, which are mostly a graph's launch.
+    // The fastest run so far decides: one slow start must not make runs of a few calls, which are mostly a graph's
+    // launch.
     least_us = std::min(least_us, std::max(*us / times.calls, 1e-3));
     if (round < 2) times.calls = int(std::clamp(kRunUs / least_us, 1.0, double(kMostCalls)));
   }

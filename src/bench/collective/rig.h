@@ -1,5 +1,5 @@
-// Where collectives are measured: one rank of a job with its communicator, its stream and its buffers; each way of
-// doing an operation is verified and timed on it, together with all other ranks.
+// Measures collectives: one rank of a job with its communicator, its stream and its buffers. Each way of doing an
+// operation is verified and timed on it, together with all other ranks.
 #pragma once
 
 #include <memory>
@@ -40,14 +40,14 @@ class Rig {
     double skew_us = 0;            ///< by which the last rank starts each run later: as in programs, which compute
     std::unique_ptr<coll::Chooser> chooser = std::make_unique<coll::ModelChooser>();
   };
-  /// As the rank that the environment says. Collective. Errors: those of the executor and of meeting.
+  /// Opens the rig of the rank that the environment names. Collective. Errors: those of the executor and of meeting.
   static Result<std::unique_ptr<Rig>> open(std::shared_ptr<device::Executor> executor, Options options);
 
   device::Executor& executor() { return *executor_; }
   node::Node& node() const { return communicator_->node(); }
   coll::Collectives& collectives() const { return communicator_->collectives(); }
   bool on_gpus() const { return executor_->kind() == device::Kind::cuda; }
-  /// As rows say it.
+  /// Returns whether calls are timed as a CUDA graph, as rows say it.
   bool by_graph() const { return !eager_ && on_gpus(); }
   bool waited() const { return waited_; }
 
@@ -60,12 +60,12 @@ class Rig {
   Nccl* nccl() { return nccl_.get(); }
   static bool nccl_can(coll::Operation operation, const device::Reduction& reduction);
 
-  /// Returns what a call's plan is chosen for.
+  /// Returns the key that a call's plan is chosen for.
   coll::CallKey call_key_of(const Layout& layout, const device::Reduction& reduction) const;
   Layout layout(coll::Operation operation, std::uint64_t bytes, device::Type type, bool in_place) const;
 
-  /// One call on fresh numbers against the host's own reference, and nothing written beyond the buffer. Collective.
-  /// Errors, the same on every rank: corrupt; those of the call.
+  /// Makes one call on fresh numbers, and compares with the host's own reference; nothing may be written beyond the
+  /// buffer. Collective. Errors, the same on every rank: corrupt; those of the call.
   Status verify(const Way& way, const Layout& layout, const device::Reduction& reduction);
   /// Back-to-back calls for some `seconds`. Collective.
   Result<Times> time(const Way& way, const Layout& layout, const device::Reduction& reduction, double seconds);
@@ -75,7 +75,7 @@ class Rig {
 
  private:
   Rig() = default;
-  /// Returns where the way has its buffers; in place both are the first.
+  /// Returns the buffer that the way uses; in place both are the first.
   std::byte* base(const Way& way, bool first) const {
     if (way.nccl_windows) return nccl_->window(first ? 0 : 1);
     return (first ? input_ : output_).data();

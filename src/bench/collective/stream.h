@@ -1,4 +1,4 @@
-// Where calls are timed: a stream of the rank's GPU with graphs and events, or a lane of the host executor.
+// Times calls on a stream of the rank's GPU with graphs and events, or on a lane of the host executor.
 #pragma once
 
 #include <functional>

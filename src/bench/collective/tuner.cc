@@ -25,7 +25,7 @@ using Clock = std::chrono::steady_clock;
 /// Time for each measurement of the first round, in s: five runs of 2 ms at least. A default.
 constexpr double kLeastSeconds = 0.012;
 
-/// Returns who stands for an arithmetic.
+/// Returns the reduction that stands for an arithmetic.
 device::Reduction reduction_of(coll::Arithmetic arithmetic, int ranks) {
   return {arithmetic == coll::Arithmetic::general ? device::Type::float64 : device::Type::float32,
           device::Operator::sum, static_cast<std::uint32_t>(ranks)};
@@ -102,14 +102,14 @@ class Tuner {
   }
 
   Layout layout_of(const coll::CallKey& which, const device::Reduction& reduction) const {
-    // In place an allgather has nothing to copy on its own rank; programs have both, and what is faster must be so
+    // An allgather in place has nothing to copy on its own rank; programs have both, and what is faster must be so
     // for each (32 blocks, 32 MiB a rank, two H100: 1.11 times as fast as NCCL in place, 0.97 otherwise).
     const bool in_place = which.operation != coll::Operation::allgather;
     const auto parts = Layout::parts(which.operation, rig_->node().size());
     return rig_->layout(which.operation, which.bytes * parts, reduction.type, in_place);
   }
 
-  /// Returns how NCCL does it; none where it cannot.
+  /// Returns NCCL's way to do the operation; no value where it cannot.
   std::optional<Way> nccls(const coll::CallKey& which) const {
     if (rig_->nccl() == nullptr || !Rig::nccl_can(which.operation, reduction_of(which.arithmetic, 2)) ||
         (which.windows && !rig_->nccl()->has_windows()))
@@ -117,7 +117,7 @@ class Tuner {
     return Way{std::nullopt, false, which.windows};
   }
 
-  /// Rank 0's own, to be continued, with the layout of all.
+  /// Opens rank 0's own table, to be continued, with the layout of all ranks.
   Status open_table() {
     auto scratch = coll::wanted_scratch();
     Status status = scratch.status();
@@ -163,14 +163,15 @@ class Tuner {
     return {};
   }
 
-  /// Not where tables of before had no plans of few blocks, nor beside another NCCL than there is now.
+  /// Returns whether the case is tuned: not where tables of before had no plans of few blocks, nor beside another
+  /// NCCL than there is now.
   bool is_tuned(const coll::CallKey& which) const {
     const plan::Entry* const entry = table_.find(layout_, which);
     if (entry == nullptr || !entry->has_plan_within(plan::Entry::kBesideKernels)) return false;
     return !nccls(which) || entry->nccl == nccl_name(rig_->nccl()->version());
   }
 
-  /// As rank 0's clock has it; the same on every rank.
+  /// Returns whether rank 0's clock is within the budget; equal on every rank.
   bool within_budget() {
     const double spent = std::chrono::duration<double>(Clock::now() - start_).count();
     auto all = rig_->node().group().exchange().all_gather(comm::Writer().number(spent < options_.budget_s).take());
@@ -187,7 +188,7 @@ class Tuner {
     for (const coll::Plan& each : coll::candidates(which, team, kind))
       candidates.push_back({each, coll::predict_us(which, each, team, figures_)});
     std::ranges::stable_sort(candidates, {}, &plan::Candidate::predicted_us);
-    // What would be taken without a table comes first.
+    // The plan that would be taken without a table comes first.
     const coll::Plan model = coll::choose(which, team, kind, figures_);
     const auto own = std::ranges::find(candidates, model, &plan::Candidate::plan);
     if (own != candidates.end())
@@ -208,7 +209,7 @@ class Tuner {
     };
     const auto within = [&] { return found_.entries.empty() || within_budget(); };
     auto found = plan::halve(candidates, measure, within);
-    // Who leaves a program's kernels room keeps blocks for messages, too.
+    // A program that leaves its kernels room keeps blocks for messages, too.
     std::erase_if(candidates, [&](const plan::Candidate& each) {
       return coll::fits(each.plan, plan::Entry::kBesideKernels) &&
              !coll::has_room_beside_messages(which, each.plan, team);
@@ -228,13 +229,13 @@ class Tuner {
     plan::insert(found_, entry);
     plan::insert(table_, std::move(entry));
     table_.date = found_.date = machine::today();
-    // At once, so that what was found survives whatever comes.
+    // The table is kept at once, so that what was found survives whatever comes.
     const Status kept = leads() ? keep() : Status();
     if (auto agreed = comm::agree(rig_->node().group().exchange(), kept, {}); !agreed) return agreed.status();
     return true;
   }
 
-  /// Beside what another run has found meanwhile, also of cases that were there before.
+  /// Keeps the table beside what another run has found meanwhile, also of cases that were there before.
   Status keep() const {
     const auto there = plan::load_table(file_);
     const auto merged = there.ok() ? plan::merge(*there, found_) : Result<plan::Table>(there.status());
@@ -258,7 +259,7 @@ class Tuner {
 
 Result<std::vector<coll::CallKey>> cases_of(const TunerOptions& options, bool gpus) {
   using enum coll::Operation;
-  // In the order in which programs spend their time.
+  // The operations stand in the order in which programs spend their time.
   std::vector<coll::Operation> operations = {allreduce, allgather, reduce_scatter, broadcast, all_to_all,
                                              sendrecv,  reduce,    gather,         scatter};
   if (!options.operations.empty() && options.operations != std::vector<std::string>{"all"}) {

@@ -1,5 +1,5 @@
-// One rank of `sennit-tune collectives`: finds the fastest plan of each operation and size, verified before it is
-// timed.
+// Runs one rank of `sennit-tune collectives`: finds the fastest plan of each operation and size, verified before it
+// is timed.
 #pragma once
 
 #include <string>
@@ -20,8 +20,8 @@ struct TunerOptions {
   bool progress = false;
 };
 
-/// The cases to tune on GPUs or without, the most used first; last those between windows, of operations that can go
-/// straight there. Errors: invalid_argument, naming the option.
+/// Lists the cases to tune on GPUs or without, the most used first; last those between windows, of operations that
+/// can go straight there. Errors: invalid_argument, naming the option.
 Result<std::vector<coll::CallKey>> cases_of(const TunerOptions& options, bool gpus);
 
 /// Tunes with all other ranks; rank 0 keeps the table after each case, and prints {"warnings", "left"} at the end.

@@ -1,4 +1,5 @@
-// What a copy that never ends still writes to must not be freed, and freeing it would wait for the copy.
+// Keeps memory that a copy which never ends still writes to: it must not be freed, and freeing it would wait for the
+// copy.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Copies over direct paths, timed from call to completion: one alone, both ways, many at once.
+// Times copies over direct paths from call to completion: one alone, both ways, many at once.
 #pragma once
 
 #include <cstdint>
@@ -28,11 +28,11 @@ struct Transfer {
 Status run_together(std::span<const Transfer> transfers);
 Result<Summary> time_together(Repeat how, std::span<const Transfer> transfers);
 
-/// The copy from one memory to another, on the lane of the device that drives it.
+/// Returns the copy from one memory to another, on the lane of the device that drives it.
 Result<Transfer> transfer(Rig& rig, const Stop& from, const Stop& to, std::uint64_t bytes,
                           machine::Method method = machine::Method::engine);
 
-/// The point of a curve that a summary makes.
+/// Returns the point of a curve that a summary makes.
 machine::Curve::Point point(std::uint64_t bytes, const Summary& summary);
 
 /// Sizes and bounds of a sweep.
@@ -42,11 +42,11 @@ struct Sweep {
   double longest_us = 50'000;  ///< a size is the last one when its copy takes longer: keeps slow links affordable
 };
 
-/// One message at a time from one memory to another.
+/// Times one message at a time from one memory to another.
 Result<machine::Curve> one_way(Rig& rig, const Stop& from, const Stop& to, machine::Method method,
                                const Sweep& sweep);
-/// As many bytes back at the same time; the time until both are done. Stands for both directions: the second curve is
-/// the first one with its ends exchanged.
+/// Times a copy with as many bytes back at the same time, until both are done. The time stands for both directions:
+/// the second curve is the first one with its ends exchanged.
 Result<std::vector<machine::Curve>> both_ways(Rig& rig, const Stop& one, const Stop& other, const Sweep& sweep);
 
 }  // namespace sennit::bench::measure

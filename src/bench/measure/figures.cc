@@ -48,7 +48,7 @@ Figure time_figure(const Curve::Point& point, std::string_view what, double part
 
 namespace {
 
-/// What copies said about one direction of one link, and about both together.
+/// Holds what copies said about one direction of one link, and about both together.
 struct Said {
   std::optional<Figure> rate, both, latency;
 };

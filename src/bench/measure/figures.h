@@ -1,4 +1,4 @@
-// Measured times as figures of the machine document: pure functions.
+// Turns measured times into figures of the machine document, by pure functions.
 #pragma once
 
 #include <string>
@@ -10,13 +10,14 @@
 
 namespace sennit::bench::measure {
 
-/// GB/s of moving `bytes` in the summary's median; the note says the day, the median of how many, and `what`.
+/// Returns the GB/s of moving `bytes` in the summary's median; the note says the day, the median of how many, and
+/// `what`.
 machine::Figure rate_figure(std::uint64_t bytes, const Summary& summary, std::string_view what);
-/// The rate, or the time, of one point of a curve.
+/// Returns the rate, or the time, of one point of a curve.
 machine::Figure rate_figure(const machine::Curve::Point& point, std::string_view what, double times = 1);
 machine::Figure time_figure(const machine::Curve::Point& point, std::string_view what, double part = 1);
 
-/// To thousandths (of a µs, a GB/s): what lies beyond is no measurement.
+/// Rounds to thousandths (of a µs, a GB/s): what lies beyond is no measurement.
 double rounded(double value);
 /// "2026-11-21, median of 7: WHAT".
 std::string measured_note(int repetitions, std::string_view what);

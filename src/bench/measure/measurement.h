@@ -1,4 +1,4 @@
-// The measurement of a whole machine: what is measured, in which order, and how the figures enter the document.
+// Measures a whole machine: says what is measured, in which order, and how the figures enter the document.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// Host memory near a GPU: pinned pages come from the NUMA node of the processor that asks for them.
+// Allocates host memory near a GPU: pinned pages are on the NUMA node of the processor that asks for them.
 #pragma once
 
 #include <sched.h>
@@ -8,7 +8,7 @@
 
 namespace sennit::bench::measure {
 
-/// Processors in the kernel's notation: "0-3,8" is 0, 1, 2, 3, 8. Parts that are not numbers are skipped.
+/// Parses processors in the kernel's notation: "0-3,8" is 0, 1, 2, 3, 8. Parts that are not numbers are skipped.
 std::vector<int> parse_processors(std::string_view list);
 
 /// Keeps the calling thread on the processors of one NUMA node for a scope. Where that is not possible (node -1, no

@@ -1,4 +1,4 @@
-// How much a measurement measures.
+// Says how much a measurement measures.
 #pragma once
 
 #include <chrono>
@@ -19,8 +19,8 @@ struct Options {
   std::chrono::milliseconds limit;  ///< most that one copy may take while a path is not yet believed
 };
 
-/// Sizes that tell startup and rate apart on GPUs (up to 256 MiB, thorough 1 GiB) or between threads (up to 4 MiB,
-/// thorough 64 MiB).
+/// Returns options with sizes that tell startup and rate apart on GPUs (up to 256 MiB, thorough 1 GiB) or between
+/// threads (up to 4 MiB, thorough 64 MiB).
 Options default_options(device::Kind kind, bool thorough);
 
 }  // namespace sennit::bench::measure

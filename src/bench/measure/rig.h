@@ -1,4 +1,4 @@
-// Where a measurement takes place: the memories of the machine that this process can use, a pair of buffers in each,
+// Holds what a measurement needs: the memories of the machine that this process can use, a pair of buffers in each,
 // and lanes.
 #pragma once
 
@@ -26,8 +26,8 @@ struct Stop {
   path::End to(std::uint64_t offset = 0) const { return path::End::local(destination.data() + offset, device); }
 };
 
-/// Where the bytes of a copy go is decided by the two ends; the device whose engines or blocks move them is the
-/// source, or the destination where the source is host memory (as in path::EngineChannel).
+/// Returns the device whose engines or blocks move the bytes of a copy between two ends: the source, or the
+/// destination where the source is host memory (as in path::EngineChannel).
 int driver_of(const Stop& from, const Stop& to);
 
 class Rig {
@@ -42,7 +42,7 @@ class Rig {
   device::Executor& executor() { return *executor_; }
   const std::vector<Stop>& gpus() const { return gpus_; }
   const std::vector<Stop>& hosts() const { return hosts_; }
-  /// The host on the GPU's NUMA node, else the first one.
+  /// Returns the host on the GPU's NUMA node, else the first one.
   const Stop& host_of(const Stop& gpu) const;
   std::uint64_t room() const { return room_; }
   /// GPUs of the machine that this process cannot see.

@@ -32,7 +32,7 @@ struct Trial {
   std::vector<Sample> samples;
   std::vector<Summary> summaries;
 
-  /// Mean logarithm: compares shapes over all sizes alike.
+  /// Returns the mean logarithm, which compares shapes over all sizes alike.
   double score() const {
     double sum = 0;
     for (const Sample& sample : samples) sum += std::log(sample.us);

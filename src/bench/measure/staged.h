@@ -1,4 +1,4 @@
-// Staged and relayed paths, each driven alone: t(n) = startup + n / rate and the shape that measured best.
+// Measures staged and relayed paths, each driven alone: t(n) = startup + n / rate and the shape that measured best.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ struct StagedSweep {
 Result<machine::StagedPath> staged_engine(Rig& rig, Verifier& verifier, const Stop& from, const Stop& stage,
                                           const Stop& to, const StagedSweep& sweep);
 
-/// Between two GPUs through host memory by kernels on both (path::KernelChannel). Errors as above; a kernel that gave
-/// up leaves its fault in the executor, which then refuses further work.
+/// Measures the path between two GPUs through host memory by kernels on both (path::KernelChannel). Errors as above;
+/// a kernel that gave up leaves its fault in the executor, which then refuses further work.
 Result<machine::StagedPath> staged_kernel(Rig& rig, Verifier& verifier, const Stop& from, const Stop& stage,
                                           const Stop& to, const StagedSweep& sweep);
 

@@ -1,4 +1,4 @@
-// Times of one thing done several times, and what they come to. The statistics are pure functions.
+// Summarises the times of one thing done several times. The statistics are pure functions.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@
 
 namespace sennit::bench::measure {
 
-/// What repeated measurements come to, in µs.
+/// Summarises repeated measurements, in µs.
 struct Summary {
   double median_us = 0;
   double spread_us = 0;  ///< half the interquartile range
@@ -18,14 +18,14 @@ struct Summary {
   int repetitions = 0;  ///< samples that counted; 0: nothing was measured, and the rest is 0
 };
 
-/// The value below which the part `q` (0 to 1) of ascending samples lies, on the straight line between the two
-/// nearest. 0 without samples.
+/// Returns the value below which the part `q` (0 to 1) of ascending samples lies, on the straight line between the
+/// two nearest. 0 without samples.
 double quantile(std::span<const double> ascending, double q);
 
 /// Samples that are not a duration (NaN, infinite, not above 0) are dropped.
 Summary summarise(std::vector<double> samples_us);
 
-/// How often something is done.
+/// Says how often something is done.
 struct Repeat {
   int warm_up = 2;      ///< default: the first run pays for page tables, the second finds clocks raised
   int repetitions = 7;  ///< default of the quick measurement: the fewest that give quartiles a meaning

@@ -16,7 +16,7 @@ using machine::Traffic;
 
 namespace {
 
-/// First number of the lanes that serve one peer each; below are those of copies one at a time.
+/// Numbers the first of the lanes that serve one peer each; below are those of copies one at a time.
 constexpr int kPeerLanes = 8;
 /// Messages in turn that stand for a memory's rate. A default: four leave a start of 25 µs 2 % of 64 MiB at 50 GB/s.
 constexpr int kInTurn = 4;
@@ -29,7 +29,7 @@ struct Pair {
 
 enum class Issue { rounds, lane_each };
 
-/// The group in which every pair moves `bytes`. Lanes belong to the device that drives the copy.
+/// Returns the group in which every pair moves `bytes`. Lanes belong to the device that drives the copy.
 Result<std::vector<Transfer>> group(Rig& rig, const std::vector<Pair>& pairs, std::uint64_t bytes, Issue issue) {
   std::vector<Transfer> transfers;
   for (const Pair& pair : pairs) {
@@ -54,7 +54,7 @@ Result<Summary> faster_issue(Rig& rig, const std::vector<Pair>& pairs, std::uint
   return best;
 }
 
-/// All ordered pairs of trusted GPUs, round by round.
+/// Returns all ordered pairs of trusted GPUs, round by round.
 std::vector<Pair> rounds(Rig& rig, const Trusts& trusts) {
   std::vector<Pair> pairs;
   const auto& gpus = rig.gpus();

@@ -19,7 +19,8 @@ long failures(const Pairs& failed, const std::string& id) {
   return std::ranges::count_if(failed, [&](const auto& pair) { return pair.first == id || pair.second == id; });
 }
 
-/// The link to blame for one failed pair: of the way's first and last the one at the device with more failures.
+/// Returns the link to blame for one failed pair: of the way's first and last the one at the device with more
+/// failures.
 std::size_t blamed(const path::Hop& hop, const Pairs& failed, const std::string& from, const std::string& to,
                    bool to_host, bool from_host) {
   const std::size_t first = std::size_t(hop.arcs.front()) / 2, last = std::size_t(hop.arcs.back()) / 2;

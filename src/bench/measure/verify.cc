@@ -115,7 +115,7 @@ Status Verifier::check(const Stop& from, const Stop& to, const Carry& carry, std
   if (!lane) return std::move(lane).status();
   if (auto status = wait_within(**lane, limit_); !status) return status;
 
-  // What comes back must not be what was there before the reading.
+  // The bytes there before the reading must differ from what comes back.
   for (std::uint64_t i = 0; i < whole; ++i) back[i] = ~back[i];
   for (std::uint64_t i = 0; i < bytes; ++i) back[kMargin + i] = ~sent[i];
   if (auto status = move(to, back, to.to(target_offset - kMargin).at_owner, whole); !status) return status;

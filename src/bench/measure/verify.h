@@ -1,4 +1,4 @@
-// Whether a path really carries bytes: drivers lie, above all in virtual machines and containers, where a copy
+// Checks that a path really carries bytes: drivers lie, above all in virtual machines and containers, where a copy
 // between GPUs can report success and write elsewhere, or never end.
 #pragma once
 
@@ -15,9 +15,9 @@ namespace sennit::bench::measure {
 /// Enqueues a copy over some path and returns the lane whose end is the end of the copy.
 using Carry = std::function<Result<device::Lane*>(path::End dst, path::End src, std::uint64_t bytes)>;
 
-/// Bytes that depend on the seed and on every position, so that a shifted, repeated or stale part shows.
+/// Fills in bytes that depend on the seed and on every position, so that a shifted, repeated or stale part shows.
 void fill_pattern(std::span<std::byte> bytes, std::uint64_t seed);
-/// Position of the first byte that is not the pattern's.
+/// Returns the position of the first byte that is not the pattern's.
 std::optional<std::size_t> first_difference(std::span<const std::byte> bytes, std::uint64_t seed);
 
 /// Waits for all work of `lane`, at most `limit`. Errors: timed_out, and those of the lane.

@@ -1,4 +1,4 @@
-// Which core each rank runs on: times of less than a microsecond mean nothing where ranks move about.
+// Chooses the core that each rank runs on: times of less than a microsecond mean nothing where ranks move about.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace sennit::bench::mpi {
 
-/// What a rank may run on, and where it would best.
+/// Says what a rank may run on, and where it would best.
 struct Cores {
   std::string host;
   std::vector<int> allowed;  ///< that its launcher left it
@@ -20,13 +20,14 @@ struct Cores {
 /// "0-3,8" as numbers; what is no number ends it.
 std::vector<int> parse_list(std::string_view text);
 
-/// One of the allowed for each rank, no two the same on a host: near ones first, then those whose core is free. Empty
-/// where there are not enough, or where the launcher has bound a rank to some already. Pure.
+/// Assigns each rank one of its allowed processors, no two ranks of a host the same: near ones first, then those
+/// whose core is free. Empty where there are not enough, or where the launcher has bound a rank to some already.
+/// Pure.
 std::vector<int> assign(const std::vector<Cores>& ranks);
-/// Returns whether a launcher has bound them: no two ranks of a host may run on the same.
+/// Returns whether a launcher has bound the ranks: no two ranks of a host may run on one processor.
 bool bound(const std::vector<Cores>& ranks);
 
-/// Of this process. `pci`: its GPU's address, or empty.
+/// Returns the cores of this process. `pci`: its GPU's address, or empty.
 Cores own_cores(const std::string& pci);
 /// Binds this thread, and those that it starts from now on.
 Status bind_to(int core);

@@ -1,4 +1,5 @@
-// The loops that are timed, over one set of functions of one ABI. Each operation of the benchmark is one of them.
+// Makes the loops that are timed, over one set of functions of one ABI: one for each operation of the benchmark,
+// which is why the file is long.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +15,7 @@
 
 namespace sennit::bench::mpi {
 
-/// What stays the same from batch to batch.
+/// Holds what does not change from batch to batch.
 template <class Abi>
 struct Setting {
   typename Abi::Comm world;
@@ -76,7 +77,7 @@ class Calls {
   static auto* ignore() { return reinterpret_cast<typename Abi::Status*>(Abi::kStatusIgnore); }
   void* in_place() const { return reinterpret_cast<void*>(Abi::kInPlace); }
 
-  /// The first error is kept; calls go on, so that no other rank waits in vain.
+  /// The first error is kept; calls go on, so that no other rank waits for ever.
   void check(int code, const char* function) {
     if (code != 0 && status_.ok())
       status_ = Status(Code::system_error, fmt::format("{} returned {}", function, code), {},
@@ -86,7 +87,8 @@ class Calls {
     if (!status.ok() && status_.ok()) status_ = std::move(status);
   }
 
-  /// By hand: some of the input into pinned memory, at once; some of the output out of it, until wait().
+  /// Copies by hand some of the input into pinned memory, at once. begin_up() copies some of the output out of it,
+  /// until wait_up().
   void down(std::uint64_t at, std::uint64_t bytes) {
     if (!batch_.by_hand() || bytes == 0) return;
     check(memories_.copy(batch_.staged_input + at, batch_.input + at, bytes));
@@ -155,7 +157,7 @@ class Calls {
     for (int i = 0; i < int(layout_.given()); ++i) check(call_.request_free(sent(i)), "MPI_Request_free");
     for (int i = 0; i < int(layout_.taken()); ++i) check(call_.request_free(received(i)), "MPI_Request_free");
   }
-  /// Returns where a window's message lies.
+  /// Returns the offset of a window's message.
   std::uint64_t at(int index) const { return static_cast<unsigned>(index) * bytes_; }
 
   void send() {
@@ -193,8 +195,8 @@ class Calls {
     if (!layout_.is_first()) send();
   }
 
-  /// A window at a time; the receiver's empty answer ends it. By hand, the next message is copied down while those
-  /// before it travel.
+  /// Sends a window at a time; the receiver's empty answer ends it. By hand, the next message is copied down while
+  /// those before it travel.
   void send_window() {
     for (int i = 0; i < window_; ++i) {
       down(at(i), bytes_);
@@ -241,7 +243,7 @@ class Calls {
     check(call_.waitall(window_, sent(), ignore()), "MPI_Waitall");
   }
 
-  /// Between fences, since by hand the target has to copy before and after.
+  /// Makes one-sided calls between fences, since by hand the target has to copy before and after.
   void one_sided(int calls, Spent& spent) {
     const auto first = Clock::now();
     for (int i = 0; i < calls; ++i) {
@@ -259,7 +261,7 @@ class Calls {
     }
     spent.all_us = since(first);
   }
-  /// One call, of what lies `at` so many bytes on both sides.
+  /// Makes one call, of what lies `at` so many bytes on both sides.
   void reach(std::uint64_t at) {
     const auto win = setting_.win;
     const auto type = setting_.type;
@@ -288,7 +290,7 @@ class Calls {
     }
   }
 
-  /// As the OSU benchmarks do: ranks meet before each call, which is not timed.
+  /// Times a collective as the OSU benchmarks do: ranks meet before each call, which is not timed.
   void collectives(int calls, Spent& spent) {
     for (int rank = 0; rank < layout_.size; ++rank) {
       counts_.push_back(count_);
@@ -338,7 +340,7 @@ class Calls {
     const int root = Layout::kRoot;
     const int *const counts = counts_.data(), *const places = places_.data(), *const bytes = byte_places_.data();
     const auto* const types = types_.data();
-    // Of a reduce, the root alone says that it is in place.
+    // Only the root of a reduce says that it is in place.
     const bool is_root = layout_.rank == root;
     const bool placed = layout_.what.in_place && (layout_.what.operation != Operation::reduce || is_root);
     const void* const input = placed ? in_place() : input_;
@@ -390,7 +392,8 @@ class Calls {
   std::byte* const input_;
   std::byte* const output_;
   std::vector<Request> requests_;
-  // Of collectives whose ranks say how many elements each has: where they lie, in elements and in bytes.
+  // The arrays say where each rank's elements lie, in elements and in bytes, for collectives whose ranks have numbers
+  // of elements of their own.
   std::vector<int> counts_, places_, byte_places_;
   std::vector<shim::mpi::Aint> far_places_;
   std::vector<typename Abi::Datatype> types_;

@@ -1,6 +1,6 @@
-// The functions of MPI that are measured, of one ABI: generated from src/shim/mpi/abi/functions.txt. There are two
-// sets in a process that has sennit preloaded: those that a program of this name would reach, and those of the MPI
-// itself.
+// Lists the functions of MPI that are measured, of one ABI: it is generated from src/shim/mpi/abi/functions.txt.
+// There are two sets in a process that has sennit preloaded: those that a program of this name would reach, and those
+// of the MPI itself.
 #pragma once
 
 #include <dlfcn.h>
@@ -13,12 +13,12 @@
 
 namespace sennit::bench::mpi {
 
-/// Those that an MPI of version 3 lacks are null.
+/// Functions that an MPI of version 3 lacks are null.
 template <class Abi>
 struct Functions : shim::mpi::BenchFunctions<Abi> {
   std::string no_persistent;  ///< the first persistent collective that is missing
 
-  /// The function that an operation needs and this MPI has not; empty where it can be called.
+  /// Returns the function that an operation needs and this MPI has not; empty where it can be called.
   std::string lacks(const Benchmark& benchmark) const {
     if (benchmark.operation == Operation::partitioned && this->psend_init == nullptr) return "MPI_Psend_init";
     return benchmark.style == Style::persistent && !is_of_two(benchmark.operation) ? no_persistent : std::string();
@@ -26,8 +26,8 @@ struct Functions : shim::mpi::BenchFunctions<Abi> {
 };
 
 /// Looks every member up in `library` (RTLD_DEFAULT: as the program itself would). What is preloaded answers for
-/// MPI_NAME in an MPI's library too, so that one is asked for PMPI_NAME, which is the same function. The name of the
-/// first one of MPI 3.0 that is missing; empty where none is.
+/// MPI_NAME in an MPI's library too, so that one is asked for PMPI_NAME, which is the same function. Returns the name
+/// of the first function of MPI 3.0 that is missing; empty where all are there.
 template <class Abi>
 std::string find(void* library, Functions<Abi>& functions) {
   std::string missing;

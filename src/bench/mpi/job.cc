@@ -64,7 +64,7 @@ class JobOf final : public Job {
       return Status(Code::unsupported, fmt::format("{} has no {}", found.file, what), "--library",
                     "Use an MPI of version 3.0 or later");
     };
-    // What is preloaded has a name that no MPI has.
+    // The preloaded library exports a name that no MPI has.
     const bool preloaded = dlsym(RTLD_DEFAULT, "sennit_emulated_allocate") != nullptr;
     auto disabled = environment_switch("SENNIT_DISABLE");
     if (!disabled) return disabled.status();
@@ -112,11 +112,12 @@ class JobOf final : public Job {
     return library_->all_gather(library_->comm_world(), mine, all, bytes);
   }
 
-  /// What starts and ends MPI, and makes what both kinds of calls use: the drop-in has to know of it.
+  /// Returns the functions that start and end MPI, and make what both kinds of calls use: the drop-in has to know of
+  /// it.
   Functions<Abi>& made_by() { return is_before_mpi() ? with_ : without_; }
   bool is_before_mpi() const { return has_sennit_ || is_observed_; }
 
-  /// Each rank and the one on either side. Collective.
+  /// Makes a communicator in which each rank has the one on either side as neighbours. Collective.
   Status make_ring(const Layout& layout) {
     if (has_ring_) return {};
     const int degree = layout.neighbours();
@@ -129,8 +130,8 @@ class JobOf final : public Job {
     return {};
   }
 
-  /// The window that a batch's calls reach into: the target's buffer. Kept for the other batches of the case, since
-  /// making one takes as long as many calls. Collective.
+  /// Opens the window that a batch's calls reach into: the target's buffer. Kept for the other batches of the case,
+  /// since making one takes as long as many calls. Collective.
   Status open_window(const Batch& batch) {
     const Layout& layout = batch.layout;
     if (windows_of_ != layout.what) close_windows();

@@ -1,5 +1,5 @@
-// The job as its ranks see it through MPI: the functions that are measured, with and without sennit before them, and
-// what ranks tell each other in between.
+// Shows the job as its ranks see it through MPI: the functions that are measured, with and without sennit before
+// them, and what ranks tell each other in between.
 #pragma once
 
 #include <memory>
@@ -13,21 +13,21 @@
 
 namespace sennit::bench::mpi {
 
-/// What one rank does in one variant: its buffers, and who is called.
+/// Describes what one rank does in one variant: its buffers, and whose functions are called.
 struct Batch {
   Layout layout;
   bool with_sennit = false;    ///< by its entry points
   std::string variant;         ///< what it is called, on every rank
   std::byte* input = nullptr;  ///< of the program, as is
   std::byte* output = nullptr;
-  /// By hand: copies of those in pinned memory, which MPI gets instead. Null where MPI gets the program's own.
+  /// Copies of the two by hand, in pinned memory, which MPI gets instead. Null where MPI gets the program's own.
   std::byte* staged_input = nullptr;
   std::byte* staged_output = nullptr;
 
   bool by_hand() const { return staged_input != nullptr; }
 };
 
-/// What calls take.
+/// Holds the time that calls take.
 struct Spent {
   double us = 0;      ///< what is timed
   double all_us = 0;  ///< with what is not, such as ranks that meet before each collective
@@ -45,9 +45,9 @@ class Job {
   bool has_sennit() const { return has_sennit_; }
   /// Returns true if an observer does, and no drop-in: calls with sennit are then those that it sees.
   bool is_observed() const { return is_observed_; }
-  /// The MPI's function that an operation needs and that this one, being older, has not; else empty.
+  /// Returns the MPI's function that an operation needs and that this one, being older, has not; else empty.
   virtual std::string lacks(const Benchmark& benchmark) const = 0;
-  /// Returns what the MPI says of itself, in one line.
+  /// Returns the MPI's own version text, in one line.
   const std::string& version() const { return version_; }
 
   /// Collective. What is timed of one call, or of one message of a window, and all of a call, on the slowest rank;

@@ -92,7 +92,7 @@ unsigned Layout::number(int from, unsigned index) const {
 unsigned Layout::number_taken(unsigned index, int from) const {
   if (is_of_two(what.operation)) return number(from, index);
   if (is_of_neighbours(what.operation)) {
-    // Who is on a rank's left has it on its right.
+    // The rank on a rank's left has it on its right.
     const bool on_the_left = neighbours() == 2 && index == 0;
     return number(from, scatters(what.operation) && on_the_left ? 1 : 0);
   }

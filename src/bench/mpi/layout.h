@@ -1,4 +1,4 @@
-// One thing that is measured, and where a rank's messages lie in its two buffers meanwhile. Pure.
+// Describes one thing that is measured, and where a rank's messages lie in its two buffers meanwhile. Pure.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace sennit::bench::mpi {
 
-/// Where the two sides of a message, or of a one-sided call, have their buffers; of a collective, all ranks where the
-/// first has. Managed memory is on all sides.
+/// Says where the two sides of a message, or of a one-sided call, have their buffers; all ranks of a collective have
+/// theirs where the first side has. Managed memory is on all sides.
 enum class Buffers { gpu, host, gpu_host, host_gpu, managed };
 std::string_view name(Buffers buffers);
 /// Errors: invalid_argument.
@@ -32,7 +32,7 @@ struct Case {
   Style style = Style::blocking;
 
   Benchmark benchmark() const { return {operation, style}; }
-  /// Those of one call that follow each other, and share its time.
+  /// Counts the messages of one call that follow each other, and share its time.
   int messages() const { return is_ping_pong(operation) ? 2 : window; }
   bool operator==(const Case&) const = default;
 };
@@ -48,51 +48,52 @@ struct Layout {
   static constexpr int kNobody = -1;
 
   int pairs() const { return has_pairs(what.operation) ? size / 2 : 1; }
-  /// Of a message: the rank at the other end.
+  /// Returns the rank at the other end of a message.
   int peer() const {
     if (rank < pairs()) return rank + pairs();
     return rank < 2 * pairs() ? rank - pairs() : kNobody;
   }
   bool is_first() const { return is_of_two(what.operation) ? rank < pairs() : true; }
-  /// Of a one-sided call: who makes it, and whose memory it reaches.
+  /// Returns whether this rank makes the one-sided call; is_target(): whether the call reaches this rank's memory.
   bool is_caller() const {
     return is_one_sided(what.operation) && peer() != kNobody && (is_first() || is_bidirectional(what.operation));
   }
   bool is_target() const {
     return is_one_sided(what.operation) && peer() != kNobody && (!is_first() || is_bidirectional(what.operation));
   }
-  /// The ranks on either side in a ring, of which two ranks have one.
+  /// Returns the number of ranks on either side in a ring, of which two ranks have one.
   int neighbours() const { return size == 2 ? 1 : 2; }
   int neighbour(int index) const { return (rank + (index == 0 ? size - 1 : 1)) % size; }
   bool on_gpu() const { return mpi::on_gpu(what.buffers, is_first()); }
 
-  /// Messages that this rank gives, and gets, in one call.
+  /// Returns the number of messages that this rank gives in one call; taken(): that it gets.
   unsigned given() const;
   unsigned taken() const;
-  /// Returns where it reduces: the first so many ranks go into what this rank gets.
+  /// Returns how many ranks, the first ones, go into what this rank gets, where the operation reduces.
   int contributors() const;
   std::uint64_t input_bytes() const { return given() * what.bytes; }
   std::uint64_t output_bytes() const { return taken() * what.bytes; }
 
-  /// Returns whether both are in one buffer: in place, and of a bcast always.
+  /// Returns whether input and output are in one buffer: they are in place, and always in a bcast.
   bool one_buffer() const { return what.in_place || what.operation == Operation::bcast; }
-  /// Returns where the first of those given begins: in place a rank's own lies where it is to stay.
+  /// Returns where the first of the messages given begins: in place a rank's own lies where it is to stay.
   std::uint64_t input_at() const {
     return what.in_place && gathers(what.operation) ? static_cast<unsigned>(rank) * what.bytes : 0;
   }
-  /// Of the larger of the buffers of any rank.
+  /// Returns the bytes of the larger of the buffers of any rank.
   static std::uint64_t room(const Case& what, int ranks);
 
-  /// Returns what is in the message that this rank gives at place `index`, as a number; and whose it is that comes at
-  /// place `index`: where it reduces, the one of `rank` that goes into it.
+  /// Returns the number that tells the contents of the message that this rank gives at place `index`. number_taken()
+  /// returns that of the message that comes at place `index`: where the operation reduces, of `from`'s message that
+  /// goes into it.
   unsigned number_given(unsigned index) const { return number(rank, index); }
   unsigned number_taken(unsigned index, int from) const;
-  /// The rank whose message comes at place `index`, where nothing is reduced.
+  /// Returns the rank whose message comes at place `index`, where nothing is reduced.
   int source(unsigned index) const;
 
  private:
   unsigned number(int from, unsigned index) const;
-  /// Messages that a rank which scatters or gathers has to do with.
+  /// Returns the number of messages that a rank which scatters or gathers has to do with.
   unsigned others() const { return static_cast<unsigned>(is_of_neighbours(what.operation) ? neighbours() : size); }
 };
 

@@ -17,7 +17,7 @@ namespace {
 
 using shim::mpi::Flavour;
 
-/// As the preloaded library knows them (src/shim/front/front.c).
+/// Lists the names that the preloaded library knows (src/shim/front/front.c).
 constexpr std::array<std::pair<std::string_view, Flavour>, 5> kKnown = {{{"libmpi.so.40", Flavour::openmpi},
                                                                          {"libmpi.so.12", Flavour::mpich},
                                                                          {"libmpich.so.12", Flavour::mpich},
@@ -69,7 +69,7 @@ Result<OpenLibrary> open_library(const std::string& named, std::string_view laun
   const auto files = named.empty() ? candidates(launcher, parent) : std::vector<std::string>{named};
   std::string why;
   for (const std::string& file : files) {
-    // For all to see: its own plug-ins look for its symbols, and so does what is preloaded.
+    // The library is loaded for all to see: its own plug-ins look for its symbols, and so does what is preloaded.
     void* const handle = dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);
     if (handle == nullptr) {
       why = dlerror();

@@ -1,4 +1,4 @@
-// The MPI that the program measures: found and opened at run time, so that one program serves every MPI.
+// Finds and opens at run time the MPI that the program measures, so that one program serves every MPI.
 #pragma once
 
 #include <filesystem>
@@ -18,19 +18,19 @@ struct OpenLibrary {
   shim::mpi::Flavour flavour = shim::mpi::Flavour::standard;
   std::string file;
 
-  /// Returns what a result says of it: where it lies is this machine's own.
+  /// Returns the library's name for a result: the folder that it lies in is this machine's own.
   std::string name() const { return std::filesystem::path(file).filename().string(); }
 };
 
-/// The ABI that a library's file name tells.
+/// Returns the ABI that a library's file name tells.
 std::optional<shim::mpi::Flavour> flavour_of(std::string_view file);
 
-/// Returns where the MPI of a launcher may be, best first: in the folder lib beside the launcher's own, and where the
-/// loader looks. `launcher`: as comm::JobPlace has it; `its_program`: of the process that started this one.
+/// Lists the files that the MPI of a launcher may be, best first: in the folder lib beside the launcher's own, and
+/// where the loader looks. `launcher`: as comm::JobPlace has it; `its_program`: of the process that started this one.
 std::vector<std::string> candidates(std::string_view launcher, const std::filesystem::path& its_program);
 
-/// Returns what the launcher says of this process, as far as it says anything: of two of its processes on a host it
-/// may tell no more than their ranks (prterun). MPI itself tells the rest, once it has started.
+/// Returns this process's place as far as the launcher says it: a launcher may say no more of two processes on a host
+/// than their ranks (prterun). MPI itself says the rest, once it has started.
 comm::JobPlace place_of(const comm::Environment& environment);
 
 /// `named`: what --library says, or empty. Errors: unsupported says where it was looked for.

@@ -1,4 +1,4 @@
-// The memories of a rank: its GPU's, real or emulated, ordinary host memory and pinned.
+// Allocates the memories of a rank: its GPU's, real or emulated, ordinary host memory and pinned.
 #pragma once
 
 #include <memory>
@@ -10,10 +10,10 @@ namespace sennit::bench::mpi {
 
 class Memories {
  public:
-  /// Where nothing of a GPU is wanted.
+  /// Makes the memories of a rank that needs no GPU.
   static std::unique_ptr<Memories> of_host();
-  /// The GPU number `index` of those that this process sees, counted round; it becomes the current one. With
-  /// SENNIT_EMULATE memory of the host executor stands for it. Errors: unsupported where no GPU answers.
+  /// Makes the memories of GPU number `index` of those that this process sees, counted round; it becomes the current
+  /// one. With SENNIT_EMULATE memory of the host executor stands for it. Errors: unsupported where no GPU answers.
   static Result<std::unique_ptr<Memories>> of_gpu(int index);
 
   /// Null where nothing of a GPU is wanted.
@@ -21,10 +21,10 @@ class Memories {
   bool emulated() const { return emulated_; }
   /// UUID of the GPU; empty without one.
   std::string gpu() const;
-  /// Its PCI address; empty without one.
+  /// Returns the GPU's PCI address; empty without a GPU.
   std::string pci() const;
 
-  /// In whole pages, each touched. Errors: out_of_memory.
+  /// Allocates whole pages, each touched. Errors: out_of_memory.
   Result<device::Memory> allocate(bool on_gpu, std::uint64_t bytes);
   Result<device::Memory> allocate_pinned(std::uint64_t bytes);
   /// Errors also: unsupported where GPUs are emulated.
@@ -44,7 +44,8 @@ class Memories {
   bool emulated_ = false;
 };
 
-/// Of the current GPU, which migrates between it and the host. Errors: unsupported in a build without CUDA.
+/// Allocates memory of the current GPU, which migrates between it and the host. Errors: unsupported in a build
+/// without CUDA.
 Result<device::Memory> managed_memory(std::uint64_t bytes);
 
 /// Makes a GPU the current one of this thread, as programs do: other libraries look at that.

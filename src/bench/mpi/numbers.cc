@@ -14,7 +14,7 @@ namespace {
 using shim::mpi::kPredefined;
 using shim::mpi::Predefined;
 
-/// By MPI's own name, in any case and without "MPI_" too.
+/// Finds a type by MPI's own name, in any case and without "MPI_" too.
 const Predefined* type_named(std::string name) {
   std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   if (!name.starts_with("MPI_")) name.insert(0, "MPI_");

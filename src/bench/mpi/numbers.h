@@ -1,4 +1,4 @@
-// What messages consist of and how they are reduced, by MPI's names or by sennit's.
+// Names what messages consist of and how they are reduced, by MPI's names or by sennit's.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ struct Numbers {
 /// `type`: "float32", or a name of MPI's, "char" and "MPI_CHAR" alike. Errors: invalid_argument.
 Result<Numbers> parse_numbers(const std::string& type, const std::string& op);
 
-/// The first predefined handle that means this to sennit; null where MPI has none.
+/// Returns the first predefined handle that means this to sennit; null where MPI has none.
 const shim::mpi::Predefined* predefined(std::string_view kind, std::string_view meaning);
 
 }  // namespace sennit::bench::mpi

@@ -18,7 +18,7 @@ struct Names {
   std::string_view own, osu;  ///< OSU's without "osu_"; empty: it has none
 };
 
-/// In the order of Operation.
+/// The names stand in the order of Operation.
 constexpr auto kNames = std::to_array<Names>({{"latency", "latency"},
                                               {"multi_latency", "multi_lat"},
                                               {"partitioned", "partitioned_latency"},

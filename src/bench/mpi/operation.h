@@ -1,4 +1,5 @@
-// What is measured: the tests of the OSU micro-benchmarks, by the names that MPI has for them, and by their own.
+// Lists what is measured: the tests of the OSU micro-benchmarks, by the names that MPI has for them, and by their
+// own.
 #pragma once
 
 #include <span>
@@ -50,7 +51,7 @@ enum class Operation {
   neighbor_alltoallw,
 };
 
-/// How a call is made: as one; begun, and waited for at once; or as a request that is made once, and started and
+/// Says how a call is made: as one; begun, and waited for at once; or as a request that is made once, and started and
 /// waited for each time.
 enum class Style { blocking, nonblocking, persistent };
 
@@ -68,21 +69,22 @@ inline std::string name(Operation operation) {
 /// "osu_bw", "osu_iallreduce", "osu_allreduce_persistent"; empty where OSU 7.4 has no such program.
 std::string osu_name(const Benchmark& benchmark);
 std::span<const Operation> all_operations();
-/// Those in each style that MPI has for them.
+/// Lists the operations in each style that MPI has for them.
 std::span<const Benchmark> all_benchmarks();
-/// By either name, OSU's also without "osu_"; "all", or "osu": all that OSU has. Errors: invalid_argument says which
-/// there are.
+/// Parses either name, OSU's also without "osu_"; "all", or "osu": all that OSU has. Errors: invalid_argument says
+/// which there are.
 Result<std::vector<Benchmark>> parse_benchmarks(std::string_view text);
 
-/// From one rank to another.
+/// Returns whether the operation sends from one rank to another.
 constexpr bool is_message(Operation operation) {
   return operation <= Operation::multi_pair;
 }
-/// Of rank 0, where rank 1 gives the memory and meets it in fences; put_bidirectional of both.
+/// Returns whether rank 0 calls, and rank 1 gives the memory and meets it in fences; both do both in
+/// put_bidirectional.
 constexpr bool is_one_sided(Operation operation) {
   return operation >= Operation::put && operation <= Operation::get_bandwidth;
 }
-/// Between two ranks.
+/// Returns whether the operation is between two ranks.
 constexpr bool is_of_two(Operation operation) {
   return is_message(operation) || is_one_sided(operation);
 }
@@ -107,11 +109,11 @@ constexpr bool has_size(Operation operation) {
 constexpr bool is_get(Operation operation) {
   return operation == Operation::get || operation == Operation::get_bandwidth;
 }
-/// Of one integer of 8 bytes, whatever the others are of.
+/// Returns whether the call is of one integer of 8 bytes, whatever the others are of.
 constexpr bool is_atomic(Operation operation) {
   return operation == Operation::fetch_and_op || operation == Operation::compare_and_swap;
 }
-/// Returns whether the caller gets what was in the target's memory before.
+/// Returns whether the caller gets the bytes that were in the target's memory before.
 constexpr bool fetches(Operation operation) {
   return operation == Operation::get_accumulate || is_atomic(operation);
 }
@@ -141,7 +143,7 @@ constexpr bool gathers(Operation operation) {
   return operation == allgather || operation == allgatherv || operation == alltoall || operation == alltoallv ||
          operation == alltoallw || operation == gather || operation == gatherv || is_of_neighbours(operation);
 }
-/// Returns whether it is measured with MPI_IN_PLACE too.
+/// Returns whether the operation is measured with MPI_IN_PLACE too.
 constexpr bool can_be_in_place(Operation operation) {
   using enum Operation;
   return (reduces(operation) && !is_one_sided(operation)) || operation == allgather || operation == allgatherv;

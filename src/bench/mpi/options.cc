@@ -12,7 +12,7 @@ namespace sennit::bench::mpi {
 
 namespace {
 
-/// Without GPUs up to 4 MiB.
+/// Lists the sizes; without GPUs they go up to 4 MiB.
 constexpr std::array kSizes = {std::uint64_t{8}, std::uint64_t{64}, KiB,       4 * KiB,
                                16 * KiB,         64 * KiB,          256 * KiB, MiB,
                                4 * MiB,          16 * MiB,          64 * MiB,  256 * MiB};

@@ -1,4 +1,4 @@
-// The command line of sennit-bench-mpi, and what it comes to.
+// Parses the command line of sennit-bench-mpi, and derives the cases from it.
 #pragma once
 
 #include <string>
@@ -21,13 +21,13 @@ struct Options {
   int ranks_per_node = 0;  ///< 0: as they are
   bool in_place = false, direct = false, progress = false;
 
-  /// Returns whether --vs names it, or is not given.
+  /// Returns whether --vs names the peer, or is not given.
   bool against(std::string_view peer) const;
 };
 
 void add_options(CLI::App& app, Options& options);
 
-/// Returns how many nodes ranks are taken for; 1 where that is left to them. Errors: invalid_argument.
+/// Returns how many nodes the ranks are taken for; 1 where the ranks are as they are. Errors: invalid_argument.
 Result<int> nodes_of(const Options& options, int ranks);
 
 /// Largest buffer of a rank: a limit, so that eight ranks fit beside each other in a host's memory.
@@ -37,8 +37,8 @@ struct Cases {
   std::vector<Case> list;
   std::vector<std::string> warnings;  ///< what was asked for and is left out, and what to do
 };
-/// Every operation × buffers × window × size × place. `fast`: by default messages become as large as pays between
-/// GPUs. `gpus`: which --buffers there are by default. Errors: invalid_argument.
+/// Returns every operation × buffers × window × size × place. `fast`: by default messages become as large as pays
+/// between GPUs. `gpus`: which --buffers there are by default. Errors: invalid_argument.
 Result<Cases> cases_of(const Options& options, bool fast, bool gpus, int ranks);
 
 }  // namespace sennit::bench::mpi

@@ -24,7 +24,7 @@ namespace sennit::bench::mpi {
 
 namespace {
 
-/// That one case may take: a default, since MPI's own waits have no end.
+/// One case may take so long: a default, since MPI's own waits have no end.
 constexpr std::chrono::seconds kLongest{300};
 
 bool drop_in_is_loaded() {
@@ -48,10 +48,10 @@ class Rank {
     auto numbers = parse_numbers(options_.type, options_.op);
     if (!numbers) return numbers.status();
     numbers_ = std::move(*numbers);
-    // Before MPI is started: wrong usage should be told at once.
+    // Wrong usage should be told at once, before MPI is started.
     if (auto cases = cases_of(options_, false, false, 2); !cases) return cases.status();
     open_memories();
-    // Not all launchers say how many ranks there are.
+    // Some launchers do not say how many ranks there are.
     if (options_.ranks_per_node > 0)
       setenv("SENNIT_NODE", fmt::format("bench-{}", place_.rank / options_.ranks_per_node).c_str(), 1);
     auto library = open_library(options_.library, place_.launcher);
@@ -70,7 +70,8 @@ class Rank {
  private:
   bool reports() const { return job_->rank() == 0; }
 
-  /// Before MPI starts: some MPIs look at the current GPU then. Whether that went well is told later, to all.
+  /// Opens memories before MPI starts: some MPIs look at the current GPU then. Whether that went well is told later,
+  /// to all.
   void open_memories() {
     const bool wanted = options_.buffers.empty() ||
                         std::ranges::any_of(options_.buffers, [](const std::string& each) { return each != "host"; });
@@ -110,7 +111,8 @@ class Rank {
     return {};
   }
 
-  /// What came with MPI 4.0 and an older one has not; where nothing else is left, that is all there is to say.
+  /// Leaves out operations that came with MPI 4.0 and that an older MPI lacks; where no other is left, that is all
+  /// there is to say.
   void leave_out_lacking(Cases& cases) {
     std::map<std::string, std::set<std::string>> told;
     std::erase_if(cases.list, [&](const Case& what) {
@@ -123,7 +125,7 @@ class Rank {
                                       lacking, fmt::join(of, ", ")));
   }
 
-  /// One GPU a rank, or none anywhere.
+  /// Either each rank gets a GPU, or no rank does.
   Status agree_on_gpus() {
     const bool asked = !options_.buffers.empty();
     auto status = job_->agree(gpu_status_);
@@ -185,7 +187,7 @@ class Rank {
     }
   }
 
-  /// In the order of the rows.
+  /// Returns the variants in the order of the rows.
   std::vector<Variant> variants_of(const Case& what) const {
     std::vector<Variant> variants;
     const bool gpu = any_gpu(what.buffers) && has_size(what.operation);

@@ -1,4 +1,4 @@
-// One rank of the benchmark, from MPI_Init to MPI_Finalize; rank 0 prints what all found.
+// Runs one rank of the benchmark, from MPI_Init to MPI_Finalize; rank 0 prints what all found.
 #pragma once
 
 #include "bench/mpi/options.h"

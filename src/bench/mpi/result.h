@@ -1,4 +1,4 @@
-// The document that rank 0 prints. schemas/result.schema.json states it for readers.
+// Writes the document that rank 0 prints. schemas/result.schema.json states it for readers.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ double gbps(const Layout& layout, double median_us);
 
 Json to_json(const Layout& layout, const Variant& variant, const Numbers& numbers, const Times& times);
 
-/// Returns what may mislead, each sentence ending with what to do.
+/// Warns of what may mislead, each sentence ending with what to do.
 std::vector<std::string> unsteady(const Json& rows);
 
 }  // namespace sennit::bench::mpi

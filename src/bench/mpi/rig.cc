@@ -18,7 +18,7 @@ constexpr std::uint64_t kMargin = 256;
 constexpr std::byte kBehind{0x5A}, kNonsense{0xA5};
 /// Read back at once: whole periods.
 constexpr std::uint64_t kPiece = 32 * collective::kPeriod;
-/// Of a run that a call's time is estimated from: a default, some ten times what the ranks' meeting takes.
+/// A call's time is estimated from a run of so long: a default, some ten times what the ranks' meeting takes.
 constexpr double kEstimateUs = 200;
 constexpr int kMostEstimated = 1 << 12;
 

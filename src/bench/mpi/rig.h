@@ -1,5 +1,5 @@
-// Where operations are measured: this rank's buffers; each variant is verified and then timed on them, together with
-// all other ranks.
+// Measures operations in this rank's buffers: each variant is verified and then timed in them, together with all
+// other ranks.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ struct Variant {
 };
 inline constexpr const char* kOwn = "sennit";
 
-/// Of one variant; times are of one call, or of one message of a window, on the slowest rank.
+/// Holds the times of one variant, of one call, or of one message of a window, on the slowest rank.
 struct Times {
   measure::Summary summary;
   int calls = 0;   ///< in a batch
@@ -34,11 +34,11 @@ class Rig {
   /// Buffers for all of these cases. Collective. Errors, the same on every rank: out_of_memory.
   Status make_room(const std::vector<Case>& cases);
 
-  /// One call on fresh contents, every message compared with what should come, and nothing written behind the output.
-  /// Collective. Errors, the same on every rank, naming it: corrupt; those of the call.
+  /// Makes one call on fresh contents, and compares every message with what should come; nothing may be written
+  /// behind the output. Collective. Errors, the same on every rank, naming it: corrupt; those of the call.
   Status verify(const Case& what, const Variant& variant);
 
-  /// All variants in turns, for some `seconds` each. Collective.
+  /// Times all variants in turns, for some `seconds` each. Collective.
   Result<std::vector<Times>> time(const Case& what, const std::vector<Variant>& variants, double seconds);
 
  private:
@@ -50,7 +50,7 @@ class Rig {
   Status prepare(const Batch& batch);
   Status check(const Batch& batch);
   Status write(std::byte* to, std::uint64_t bytes, const std::vector<std::byte>& again_and_again);
-  /// All µs of a call, there and back or with its window, as it is just seen. Warms up.
+  /// Estimates all µs of a call, there and back or with its window, as it is just seen. Warms up.
   Result<double> estimate(const Batch& batch);
 
   Job& job_;

@@ -40,7 +40,7 @@ int warming(std::span<const double> call_us, std::size_t which) {
 std::vector<int> order(int round, int variants) {
   std::vector<int> order;
   for (int i = 0; i < variants; ++i) order.push_back((round + i) % variants);
-  // Else each would follow the same one always.
+  // Rounds alternate, or each variant would always follow the same one.
   if (round / variants % 2 == 1) std::ranges::reverse(order);
   return order;
 }

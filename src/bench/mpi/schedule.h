@@ -1,4 +1,4 @@
-// How often each variant of a case is called, and in which order. Pure.
+// Says how often each variant of a case is called, and in which order. Pure.
 #pragma once
 
 #include <span>
@@ -21,7 +21,7 @@ Schedule schedule(std::span<const double> call_us, double seconds);
 /// that had nothing to do for so long are slow at first. `call_us`: of all variants; `which`: this one.
 int warming(std::span<const double> call_us, std::size_t which);
 
-/// The variants in the order of a round: everyone comes first, and right after each other one, as often.
+/// Returns the variants in the order of a round: everyone comes first, and right after each other one, as often.
 std::vector<int> order(int round, int variants);
 
 }  // namespace sennit::bench::mpi

@@ -1,4 +1,4 @@
-// How two variants compare whose batches took turns. Pure.
+// Compares two variants whose batches took turns. Pure.
 #pragma once
 
 #include <span>
@@ -11,7 +11,7 @@ struct Paired {
   double ratio = 0, low = 0, high = 0;
 };
 
-/// other / own of each round: how many times as fast `own` is. Rounds with a time that is none are left out.
+/// other / own of each round: how many times as fast `own` is. Rounds without a valid time are left out.
 Paired compare(std::span<const double> own_us, std::span<const double> other_us);
 
 }  // namespace sennit::bench::mpi

@@ -1,4 +1,5 @@
-// What benchmarks call of NCCL, from whatever libnccl.so.2 is here: opened at run time, by NCCL 2's stable C ABI.
+// Declares what benchmarks call of NCCL, from whatever libnccl.so.2 is here: it is opened at run time, by NCCL 2's
+// stable C ABI.
 #pragma once
 
 #include <cstddef>
@@ -32,11 +33,11 @@ struct NcclLibrary {
   int (*group_start)() = nullptr;
   int (*group_end)() = nullptr;
   const char* (*text)(int) = nullptr;
-  // Of NCCL 2.28 and later; null before.
+  // The three came with NCCL 2.28; null before.
   int (*all_to_all)(const void*, void*, std::size_t, int, NcclCommunicator, Stream) = nullptr;
   int (*gather)(const void*, void*, std::size_t, int, int, NcclCommunicator, Stream) = nullptr;
   int (*scatter)(const void*, void*, std::size_t, int, int, NcclCommunicator, Stream) = nullptr;
-  // Of NCCL 2.27 and later; all null before.
+  // The three came with NCCL 2.27; all null before.
   int (*allocate)(void**, std::size_t) = nullptr;
   int (*free)(void*) = nullptr;
   int (*open_window)(NcclCommunicator, void*, std::size_t, void**, int) = nullptr;

@@ -15,7 +15,7 @@ namespace {
 
 /// Bytes that are made, moved and compared at a time.
 constexpr std::uint64_t kPiece = MiB;
-/// What is looked at on either side of a message.
+/// So many bytes are looked at on either side of a message.
 constexpr std::uint64_t kGuard = 256;
 
 Status wrong(std::string what) {

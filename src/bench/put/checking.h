@@ -1,5 +1,5 @@
-// Whether messages arrived: sources hold a pattern, destinations poison, and afterwards every byte is compared on the
-// host.
+// Checks that messages arrived: sources hold a pattern, destinations poison, and afterwards every byte is compared on
+// the host.
 #pragma once
 
 #include <array>
@@ -32,7 +32,7 @@ class Checker {
   std::array<int, 2> poison_{};  // by side
 };
 
-/// Bytes [position, position + size) of the pattern that the source of `side` holds.
+/// Writes bytes [position, position + size) of the pattern that the source of `side` holds.
 void pattern(int side, std::uint64_t position, std::span<std::byte> bytes);
 
 }  // namespace sennit::bench::put

@@ -1,4 +1,4 @@
-// Sennit's own programs as children of this one: ranks of the benchmark, and the measurement of the machine.
+// Starts sennit's own programs as children of this one: ranks of the benchmark, and the measurement of the machine.
 #pragma once
 
 #include <filesystem>
@@ -11,12 +11,13 @@
 
 namespace sennit::bench::put {
 
-/// The file of the running program; the others lie beside it.
+/// Returns the file of the running program; the others lie beside it.
 std::filesystem::path own_program();
 
-/// Before every line of rank 0's outcome on stdout, so that what libraries print there does not get into it.
+/// The prefix stands before every line of rank 0's outcome on stdout, so that what libraries print there does not get
+/// into the outcome.
 inline constexpr std::string_view kOutcomePrefix = "sennit-outcome: ";
-/// What rank 0 tells its parent, in many short lines: the launcher cuts long ones.
+/// Prints what rank 0 tells its parent, in many short lines: the launcher cuts long ones.
 void print_outcome(const Json& outcome);
 
 struct Child {
@@ -28,7 +29,7 @@ struct Child {
 /// Runs the job; what it writes to stderr goes on to the user, progress only if asked. Errors: those of launch().
 Result<Child> run_child(comm::Launch job, std::string_view prefix, bool progress);
 
-/// For a child that failed: tells why on stderr, and returns the code to end with. `what` was being done.
+/// Tells on stderr why a child failed, and returns the code to end with. `what` was being done.
 Exit end_as(const Child& child, const std::string& what);
 
 }  // namespace sennit::bench::put

@@ -1,4 +1,5 @@
-// What the ranks of one pair are to measure. The parent process writes it, on the command line of the ranks.
+// Describes what the ranks of one pair are to measure. The parent process writes it, on the command line of the
+// ranks.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +41,7 @@ struct Job {
   double seconds = 1;                 ///< for each variant of each case
   std::string split;                  ///< shares that `sennit` is forced to, as SENNIT_SPLIT; empty: none
   std::string nccl;                   ///< file or folder of the library; empty: where the loader finds it
-  bool measured = false;              ///< somebody measured the machine document, or wrote it by hand for planning
+  bool measured = false;              ///< the machine document was measured, or written by hand for planning
   bool setup = false;                 ///< also measure how long a communicator takes to set up
   bool progress = false;
   long done = 0, total = 0;  ///< of the whole program's progress

@@ -19,7 +19,7 @@ class NcclVariant final : public Variant {
  public:
   NcclVariant(Rig& rig, NcclLibrary library) : rig_(rig), library_(library) {}
   ~NcclVariant() override {
-    // Abort rather than destroy: it waits for nobody, and after an error the peer may be gone.
+    // Abort rather than destroy: an abort waits for no rank, and after an error the peer may be gone.
     if (communicator_ != nullptr) (void)library_.abort(communicator_);
     lane_.reset();
     if (stream_ != nullptr) (void)cudaStreamDestroy(stream_);

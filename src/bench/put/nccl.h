@@ -1,4 +1,4 @@
-// NCCL's send and receive between the two ranks, from whatever libnccl.so.2 is here: opened at run time.
+// Calls NCCL's send and receive between the two ranks, from whatever libnccl.so.2 is here: it is opened at run time.
 #pragma once
 
 #include <memory>

@@ -55,7 +55,7 @@ Result<std::vector<Case>> cases_of(const Options& options, device::Kind kind) {
   }
   if (sizes.empty())
     for (std::uint64_t bytes = 4 * KiB; bytes <= (kind == device::Kind::host ? 16 * MiB : GiB); bytes *= 4) {
-      // Where several paths begin to pay between GPUs.
+      // Several paths begin to pay between GPUs at this size.
       if (bytes == 64 * MiB) sizes.push_back(32 * MiB);
       sizes.push_back(bytes);
     }

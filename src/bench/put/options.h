@@ -1,4 +1,4 @@
-// The command line of sennit-bench-put, and what it means on a machine.
+// Parses the command line of sennit-bench-put, and says what it means on a machine.
 #pragma once
 
 #include <memory>
@@ -31,12 +31,12 @@ struct Pair {
   Endpoint from, to;
 };
 
-/// Every size × traffic × window. Errors: invalid_argument (no size, or one of 0 bytes).
+/// Returns every size × traffic × window. Errors: invalid_argument (no size, or one of 0 bytes).
 Result<std::vector<Case>> cases_of(const Options& options, device::Kind kind);
 
-/// The pairs asked for; `ids` are the machine's names of the executor's devices (empty: none), `host` of its host
-/// memory. By default gpu0 → gpu1, or host memory → gpu0 where there is one GPU.
-/// Errors: not_found (names those there are), invalid_argument (half a pair, the same end twice).
+/// Returns the pairs asked for; `ids` are the machine's names of the executor's devices (empty: none), `host` of its
+/// host memory. By default gpu0 → gpu1, or host memory → gpu0 where there is one GPU. Errors: not_found (names those
+/// there are), invalid_argument (half a pair, the same end twice).
 Result<std::vector<Pair>> pairs_of(const Options& options, const machine::Machine& machine,
                                    const std::vector<std::string>& ids, const std::string& host);
 

@@ -1,5 +1,5 @@
-// The two ranks of a pair keeping step: a barrier in shared memory that costs a microsecond or two, where one over
-// the exchange's sockets would cost more than many of the copies that are timed.
+// Keeps the two ranks of a pair in step: by a barrier in shared memory that costs a microsecond or two, where one
+// over the exchange's sockets would cost more than many of the copies that are timed.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@ namespace sennit::bench::put {
 
 class Pairing {
  public:
-  /// One process has both ends: nobody to wait for.
+  /// One process has both ends: there is no rank to wait for.
   Pairing() = default;
-  /// Ranks 0 and 1 of the group. Errors: unsupported when they are not of one node.
+  /// Pairs ranks 0 and 1 of the group. Errors: unsupported when they are not of one node.
   static Result<Pairing> create(const comm::Group& group);
 
   /// Returns after both have called. Errors: peer_lost, aborted, timed_out.
   Status meet() { return exchange(0).status(); }
-  /// As meet(); returns what the other one gave (in one process: its own).
+  /// Meets like meet(), and returns what the other rank gave (in one process: its own).
   Result<double> exchange(double mine);
 
   /// Ranks beyond the pair wait until finish() was called on rank 0.

@@ -30,7 +30,7 @@ class Parent {
     auto executor = device::open_executor();
     if (!executor) return executor.status();
     executor_ = std::move(*executor);
-    // Before the machine is measured: wrong usage should not take seconds to be told.
+    // Wrong usage should be told before the machine is measured, which takes seconds.
     auto cases = cases_of(options_, executor_->kind());
     if (!cases) return cases.status();
     auto early = find_machine();
@@ -65,7 +65,8 @@ class Parent {
  private:
   std::string executor_name() const { return std::string(device::name(executor_->kind())); }
 
-  /// As a communicator does: --machine, SENNIT_MACHINE, what was measured here, what can be discovered.
+  /// Finds the machine as a communicator does: --machine, SENNIT_MACHINE, what was measured here, what can be
+  /// discovered.
   Status find_machine() {
     auto known = machine::known_machine(options_.machine, executor_name(), node::extras_of(*executor_));
     const bool named = !options_.machine.empty() || !environment("SENNIT_MACHINE").empty();
@@ -97,7 +98,7 @@ class Parent {
     return pairs_of(options_, machine_, ids, (*engine)->plans().id_of(path::kHost));
   }
 
-  /// The exit code when that failed.
+  /// Measures the machine, and returns the exit code when that failed.
   std::optional<Exit> measure_machine() {
     comm::Launch job;
     job.command = {(own_program().parent_path() / "sennit-machine").string(), "measure", "--executor",

@@ -1,4 +1,4 @@
-// The process that the user starts: it finds the machine, starts ranks for each pair, runs UCX's program beside
+// Runs the process that the user starts: it finds the machine, starts ranks for each pair, runs UCX's program beside
 // them, and prints the result.
 #pragma once
 

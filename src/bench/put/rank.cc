@@ -17,7 +17,7 @@ namespace sennit::bench::put {
 
 namespace {
 
-/// The device of each rank: the pair's, then the others in turn.
+/// Returns the device of each rank: the pair's, then the others in turn.
 int device_of(const Job& job, int rank, int count) {
   if (job.in_one_process()) return job.from.is_host() ? job.to.device : job.from.device;
   if (rank == 0) return job.from.device;
@@ -39,7 +39,7 @@ Result<std::unique_ptr<node::Node>> meet(const Job& job, const std::shared_ptr<d
   return node::Node::create(std::move(*exchange), executor, std::move(options));
 }
 
-/// Median of five, in ms, from meeting to ready; what the executor itself takes comes before.
+/// Measures the median of five, in ms, from meeting to ready; what the executor itself takes comes before.
 Result<double> measure_setup(const Job& job, const std::shared_ptr<device::Executor>& executor) {
   auto context = executor->allocate(0, 1);
   if (!context) return context.status();
@@ -104,7 +104,7 @@ std::string describe(const Job& job, const Case& what) {
                      what.window > 1 ? fmt::format(", window {}", what.window) : "");
 }
 
-/// The pair: ranks 0 and 1, or one process that has both ends.
+/// Measures the pair: ranks 0 and 1, or one process that has both ends.
 Status measure_pair(Rig& rig, const Job& job, Outcome& outcome) {
   node::Node& node = rig.node();
   const bool reports = node.rank() == 0;

@@ -1,4 +1,4 @@
-// What a rank of the benchmark does: meets the others, verifies, times, and on rank 0 prints what it found.
+// Runs a rank of the benchmark: it meets the others, verifies, times, and on rank 0 prints what it found.
 #pragma once
 
 #include "bench/program.h"

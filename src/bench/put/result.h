@@ -1,4 +1,4 @@
-// The result model that all benchmarks share, and its JSON; schemas/result.schema.json states it for readers.
+// Defines the result model that all benchmarks share, and its JSON; schemas/result.schema.json states it for readers.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ Json to_json(const Row& row);
 /// Errors: corrupt, naming the member.
 Result<Row> row_from(const Json& json);
 
-/// What the ranks of one pair found, as the parent reads it.
+/// Holds what the ranks of one pair found, as the parent reads it.
 struct Outcome {
   std::vector<Row> rows;
   std::vector<std::string> warnings;  ///< sentences that end with what to do
@@ -39,13 +39,13 @@ struct Outcome {
 Json to_json(const Outcome& outcome);
 Result<Outcome> outcome_from(const Json& json);
 
-/// A sentence for every row above 1 MiB whose spread is more than a tenth of its median.
+/// Returns a sentence for every row above 1 MiB whose spread is more than a tenth of its median.
 std::vector<std::string> unsteady(const std::vector<Row>& rows);
 
 /// "2026-11-21T10:00:00Z": now.
 std::string timestamp();
 
-/// The whole document.
+/// Returns the whole document.
 Json document(const machine::Machine& machine, const std::vector<std::string>& devices, const Json& settings,
               const Outcome& outcome);
 

@@ -1,5 +1,5 @@
-// The pair as one of its processes sees it: the memories that it owns, a lane for each direction, and the peer's
-// window.
+// Holds the pair as one of its processes sees it: the memories that it owns, a lane for each direction, and the
+// peer's window.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace sennit::bench::put {
 
-/// Room before and after the messages in every buffer, which none may touch.
+/// Room before and after the messages in every buffer, which no message may touch.
 inline constexpr std::uint64_t kMargin = 4096;
 
 /// One end. Side 0 is where messages start one way, side 1 where they arrive.
@@ -40,8 +40,8 @@ class Rig {
   path::Window& window() { return *window_; }
   std::uint64_t room() const { return room_; }
 
-  /// Returns where a message of `bytes` from `side` arrives, `offset` bytes into the other side's destination; data
-  /// is null where the peer's memory cannot be mapped.
+  /// Returns the end where a message of `bytes` from `side` arrives, `offset` bytes into the other side's
+  /// destination; its data is null where the peer's memory cannot be mapped.
   Result<path::End> target(int side, std::uint64_t offset, std::uint64_t bytes);
 
  private:

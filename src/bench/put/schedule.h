@@ -1,4 +1,4 @@
-// How often each variant of a case is timed. Pure.
+// Says how often each variant of a case is timed. Pure.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ struct Schedule {
   bool operator==(const Schedule&) const = default;
 };
 
-/// As many samples as `seconds` allow when one window takes `window_us`, within limits: at least 51 (up to 1 MiB) or
-/// 11 (above), unless those took more than four times as long as asked, and at least 5 in any case; at most 505 or
-/// 105, beyond which medians no longer change.
+/// Plans as many samples as `seconds` allow when one window takes `window_us`, within limits: at least 51 (up to 1
+/// MiB) or 11 (above), unless those took more than four times as long as asked, and at least 5 in any case; at most
+/// 505 or 105, beyond which medians no longer change.
 Schedule plan_samples(std::uint64_t bytes, double window_us, double seconds);
 
 }  // namespace sennit::bench::put

@@ -1,4 +1,4 @@
-// One case, all variants: verified first, then timed in turns.
+// Tries one case with all variants: verified first, then timed in turns.
 #pragma once
 
 #include <functional>
@@ -23,7 +23,8 @@ class Trial {
   /// Odd sizes between odd addresses, one message each.
   Status verify_odd(Variant& variant, bool both_ways);
 
-  /// Times of one message, by variant; for those that do not cover the case: none. `seconds`: for each variant.
+  /// Returns the times of one message, by variant; for those that do not cover the case: none. `seconds`: for each
+  /// variant.
   Result<std::vector<std::optional<measure::Summary>>> time(std::span<const std::unique_ptr<Variant>> variants,
                                                             const Case& what, double seconds);
 

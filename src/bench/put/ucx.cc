@@ -54,7 +54,7 @@ std::string version_of(const std::string& program) {
   return version;
 }
 
-/// A port that was free a moment ago. 0: none.
+/// Returns a port that was free a moment ago. 0: none.
 int free_port() {
   const UniqueFd socket(::socket(AF_INET, SOCK_STREAM, 0));
   sockaddr_in address{};

@@ -1,4 +1,4 @@
-// UCX's put between two processes, measured by its own program, ucx_perftest, while nothing else runs on the pair.
+// Measures UCX's put between two processes by its own program, ucx_perftest, while nothing else runs on the pair.
 #pragma once
 
 #include <functional>
@@ -27,14 +27,14 @@ struct UcxTest {
 };
 inline constexpr int kUcxRounds = 11;
 
-/// As many iterations as fill a round's part of `seconds`, given about how long one takes: 3 to 2000, and no fewer
-/// than two windows.
+/// Returns as many iterations as fill a round's part of `seconds`, given about how long one takes: 3 to 2000, and no
+/// fewer than two windows.
 int ucx_iterations(const Case& what, double expected_us, double seconds);
 
-/// The batch file of ucx_perftest. `memory`: "cuda" or "host".
+/// Returns the batch file of ucx_perftest. `memory`: "cuda" or "host".
 std::string ucx_batch(const std::vector<UcxTest>& tests, std::string_view memory);
 
-/// A line of its CSV: the test's number and the µs of one message, on average over the iterations. None for other
+/// A line of its CSV: the test's number and the µs of one message, on average over the iterations. No value for other
 /// lines.
 struct UcxFigure {
   std::size_t test = 0;
@@ -42,7 +42,7 @@ struct UcxFigure {
 };
 std::optional<UcxFigure> parse_ucx_line(std::string_view line);
 
-/// Where the two processes run.
+/// Says where the two processes run.
 struct UcxPlace {
   std::string memory;    ///< "cuda" or "host"
   std::string from, to;  ///< what each process sees as CUDA_VISIBLE_DEVICES; empty: as it is

@@ -111,7 +111,7 @@ class Engine final : public Variant {
   Rig& rig_;
 };
 
-/// Why this process cannot run a variant; empty when it can.
+/// Says why this process cannot run a variant; empty when it can.
 Missing missing_here(Rig& rig, const Job& job, const std::string& name) {
   if (name == "engine") {
     for (int side = 0; side < 2; ++side) {
@@ -135,7 +135,7 @@ Missing missing_here(Rig& rig, const Job& job, const std::string& name) {
   return {};
 }
 
-/// The first reason that any rank has.
+/// Returns the first reason that any rank has.
 Result<Missing> agree_missing(comm::Group& group, const Missing& mine) {
   auto all = group.exchange().all_gather(std::as_bytes(std::span(mine.data(), mine.size())));
   if (!all) return all.status();

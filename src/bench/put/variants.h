@@ -1,4 +1,4 @@
-// The ways of sending one message that are measured beside each other, behind one interface.
+// Puts the ways of sending one message that are measured beside each other behind one interface.
 #pragma once
 
 #include <map>
@@ -35,7 +35,7 @@ class Variant {
   virtual Status finish(int side) = 0;
 };
 
-/// Why a variant is left out: a sentence that ends with what to do.
+/// Says why a variant is left out: a sentence that ends with what to do.
 using Missing = std::string;
 
 struct Variants {
@@ -48,7 +48,8 @@ struct Variants {
 /// leaves out the same.
 Result<Variants> make_variants(Rig& rig, const Job& job);
 
-/// The candidate by way of host memory alone, driven by copy engines, that should be fastest for such a message.
+/// Returns the candidate by way of host memory alone, driven by copy engines, that should be fastest for such a
+/// message.
 std::optional<path::Candidate> best_host_path(const machine::Machine& machine, const Endpoint& from,
                                               const Endpoint& to, std::uint64_t bytes);
 

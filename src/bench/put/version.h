@@ -1,4 +1,4 @@
-// Which sennit a result was measured with. The definition is made at every build: cmake/revision.cmake.
+// Says which sennit a result was measured with. The definition is made at every build: cmake/revision.cmake.
 #pragma once
 
 namespace sennit::bench::put {

@@ -1,4 +1,4 @@
-// The simulator held against reality: the plans of a measured result, replayed on a machine.
+// Compares the simulator with reality: replays the plans of a measured result on a machine.
 #pragma once
 
 #include <string>

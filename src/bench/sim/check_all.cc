@@ -22,7 +22,7 @@ struct Size {
 constexpr Size kSizes[] = {{0, kAmple},       {4, kAmple},     {1000, kAmple},    {100'004, kAmple},
                            {3 * MiB, kAmple}, {1000, kLittle}, {100'004, kLittle}};
 
-/// What was checked so far, and what was found.
+/// Counts what was checked so far, and keeps what was found.
 class Tally {
  public:
   /// `which`: the members of a finding that say what was checked.
@@ -52,7 +52,7 @@ class Tally {
   Json findings_ = Json::array();
 };
 
-/// A schedule from a file, by the name of the file.
+/// Checks a schedule from a file, by the name of the file.
 Result<Exit> check_one(const std::string& file) {
   const auto schedule = sim::read_schedule(file);
   if (!schedule) return of_arguments(schedule.status());

@@ -1,4 +1,4 @@
-// Every algorithm × numbers of ranks × sizes, proved right: `sennit check`.
+// Proves every algorithm right, for numbers of ranks and sizes: `sennit check`.
 #pragma once
 
 #include <string>

@@ -37,7 +37,7 @@ Status of_many(std::uint64_t messages, int chunks) {
                 "Use fewer chunks, or --chunks 1, which folds rounds that are alike");
 }
 
-/// Returns what two GPUs send each other at the same time, at least.
+/// Returns the lowest rate at which any two GPUs send to each other at the same time.
 double narrowest_gbps(const path::Network& network) {
   double least = path::kUnlimited;
   for (int from = 0; from < network.devices(); ++from)
@@ -51,7 +51,7 @@ double narrowest_gbps(const path::Network& network) {
   return least;
 }
 
-/// Of whole messages on one node, by its narrowest way between two GPUs.
+/// Returns the time by a closed form: for whole messages on one node, by its narrowest way between two GPUs.
 std::optional<double> closed_form(const sim::MessageAlgorithm& algorithm, const Question& question,
                                   const Messages& asked, const sim::Fabric& fabric) {
   if (asked.nodes > 1 || asked.chunks > 1) return std::nullopt;

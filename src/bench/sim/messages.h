@@ -1,4 +1,4 @@
-// `sennit-sim messages`: a collective of whole messages, on one node or on thousands.
+// Implements `sennit-sim messages`: a collective of whole messages, on one node or on thousands.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// `sennit-sim paper NAME`: a paper's experiments, done again on its machine.
+// Implements `sennit-sim paper NAME`: a paper's experiments, done again on its machine.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// `sennit-sim put`: one message, or a window of them, over its split.
+// Implements `sennit-sim put`: one message, or a window of them, over its split.
 #pragma once
 
 #include <string>

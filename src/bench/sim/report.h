@@ -1,4 +1,4 @@
-// What the answers of sennit-sim have in common: costs by their names, and what holds a job up.
+// Holds what the answers of sennit-sim have in common: costs by their names, and what holds a job up.
 #pragma once
 
 #include <cmath>
@@ -25,7 +25,8 @@ inline bool makes_sense(std::string_view name, double value) {
   return value > 0 || name.ends_with("_us");
 }
 
-/// Texts such as "launch_us=2", by a table of names and members. Errors: invalid_argument, listing the names.
+/// Sets costs from texts such as "launch_us=2", by a table of names and members. Errors: invalid_argument, listing
+/// the names.
 template <class Costs, class Named, std::size_t size>
 Status set_costs(Costs& costs, const Named (&table)[size], const std::vector<std::string>& texts) {
   for (const std::string& text : texts) {
@@ -57,7 +58,7 @@ struct Machines {
 /// `name`: of --machine. Errors: those of the command line.
 Result<Machines> machines_of(const std::string& name, const std::vector<std::string>& what_if);
 
-/// The document with "critical" and "loads".
+/// Returns the document with "critical" and "loads".
 Json with_outcome(const sim::Outcome& outcome, Json document);
 
 }  // namespace sennit::bench

@@ -45,7 +45,7 @@ std::vector<std::vector<std::string>> alternatives(node::Node& node, const std::
   return sets;
 }
 
-/// What rank 0 tells rank 1 to do next, in rank 0's slot of the control segment.
+/// Says what rank 1 is to do next; rank 0 writes it in its own slot of the control segment.
 enum class Order : std::uint64_t { put = 1, stand_by = 2, finish = 3 };
 
 class Pair {

@@ -21,7 +21,7 @@ struct PairOptions {
 Result<std::vector<path::TunedPut>> tune_pair(node::Node& node, const PairOptions& options,
                                               const std::function<void(const std::string&)>& report);
 
-/// The same between a device and pinned host memory, in one process. `to_host`: which way.
+/// Tunes puts between a device and pinned host memory, in one process. `to_host`: the direction.
 Result<std::vector<path::TunedPut>> tune_host(node::Node& node, bool to_host, const PairOptions& options,
                                               const std::function<void(const std::string&)>& report);
 

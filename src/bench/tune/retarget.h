@@ -1,4 +1,4 @@
-// What was tuned for one pair of devices, said of another that is linked alike.
+// Applies what was tuned for one pair of devices to another pair that is linked alike.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace sennit::bench::tune {
 
-/// Returns whether two ordered pairs have the same ways between them: as many candidate routes, and a direct one of
-/// the same rate to within 5 %.
+/// Returns whether two ordered pairs are joined alike: by as many candidate routes, and a direct one of the same rate
+/// to within 5 %.
 bool alike(const machine::Machine& machine, const std::string& from, const std::string& to,
            const std::string& other_from, const std::string& other_to);
 

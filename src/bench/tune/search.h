@@ -1,4 +1,4 @@
-// The search for the fastest share: pure, given something that measures.
+// Searches for the fastest share: pure, given something that measures.
 #pragma once
 
 #include <functional>
@@ -10,8 +10,8 @@
 
 namespace sennit::bench::tune {
 
-/// How a split with this part of the message off the direct path compares with the single path, both measured now:
-/// single / split, so above 1 is faster.
+/// Compares a split that has this part of the message off the direct path with the single path, both measured now:
+/// returns single / split, so above 1 is faster.
 using Measure = std::function<Result<double>(double share)>;
 
 struct Found {
@@ -26,8 +26,8 @@ bool pays(const measure::Summary& single, const measure::Summary& split);
 struct SearchOptions {
   double least = 0.01, most = 0.9;  ///< limits of the share
   double margin = 0.01;             ///< what a share must gain to be taken, beyond the noise
-  /// Of shares this close to the best, the smallest is taken: a slow path that gets too much delays the whole message
-  /// ten times as much as the same error the other way, and other traffic only ever makes it slower.
+  /// The smallest of the shares this close to the best is taken: a slow path that gets too much delays the whole
+  /// message ten times as much as the same error the other way, and other traffic only ever makes it slower.
   double tolerance = 0.004;
   int evaluations = 10;  ///< at most
 };

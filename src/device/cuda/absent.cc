@@ -1,4 +1,4 @@
-// A build without CUDA.
+// Stands in for the cuda executor in a build without CUDA.
 #include "device/cuda/exportable.h"
 #include "device/executor.h"
 

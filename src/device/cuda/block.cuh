@@ -1,4 +1,4 @@
-// The primitives of device/block.h in a CUDA thread block, and the kernel that runs a block program.
+// Implements the primitives of device/block.h in a CUDA thread block, and the kernel that runs a block program.
 #pragma once
 
 #include <cstdint>
@@ -208,14 +208,14 @@ class CudaBlock {
   }
 
  private:
-  /// Memory of the block, never initialised: another for each `Use`.
+  /// Returns memory of the block, never initialised: another for each `Use`.
   template <class T, class Use>
   __device__ static T& shared_by_block() {
     __shared__ alignas(16) unsigned char memory[sizeof(T)];
     return *reinterpret_cast<T*>(memory);
   }
 
-  /// A thread's wait for its word.
+  /// Does a thread's wait for its word.
   __device__ bool reach(Word* word, Word value, Word wait_id, int peer) {
     Word seen = cuda::acquire(word);
     if (reached(seen, value)) return true;
@@ -226,10 +226,11 @@ class CudaBlock {
     cuda::acquire(word);
     return true;
   }
-  /// How long a thread polls. It looks at the clock now and then, and rarely at the abort flag: that is in the host's
-  /// memory, and tens of thousands of threads that read it at the same time wait for it for up to 2 ms. Once they did
-  /// so after every 512 polls: a rank that had waited so long was then late itself, and the next one had to wait (2 ×
-  /// H200, ranks that start 300 µs apart: an allreduce of 1 MiB took 2200 instead of 11 µs, and so did all after it).
+  /// Bounds how long a thread polls. It looks at the clock now and then, and rarely at the abort flag: the flag is in
+  /// the host's memory, and tens of thousands of threads that read it at the same time wait for it for up to 2 ms.
+  /// Once they did so after every 512 polls: a rank that had waited so long was then late itself, and the next one
+  /// had to wait (2 × H200, ranks that start 300 µs apart: an allreduce of 1 MiB took 2200 instead of 11 µs, and so
+  /// did all after it).
   struct Patience {
     static constexpr unsigned kSpins = 512;
     static constexpr std::uint64_t kLookNs = 1 << 23;  ///< between looks at the flag: 8 ms, a default
@@ -247,7 +248,7 @@ class CudaBlock {
       const bool late = now - start >= block.limits_.timeout_ns;
       if (!late && now < look) return false;
       look = now + kLookNs;
-      // What is enqueued behind a launch that gave up need not wait its own time.
+      // A launch enqueued behind one that gave up need not wait its own time.
       const bool aborted =
           (block.limits_.abort != nullptr && cuda::relaxed(block.limits_.abort) != 0) || block.has_fault();
       if (!aborted && !late) return false;
@@ -285,7 +286,7 @@ template <class P>
 __global__ void __launch_bounds__(kBlockThreads, kBlocksOfAnSm<P>)
     run_program(const __grid_constant__ P program, const __grid_constant__ Limits limits) {
 #if __CUDA_ARCH__ >= 900
-  // In this order, so that one launch at most waits behind the one that runs.
+  // The two calls stand in this order, so that one launch at most waits behind the one that runs.
   if constexpr (kIsEarly<P>) {
     cudaGridDependencySynchronize();
     cudaTriggerProgrammaticLaunchCompletion();

@@ -1,4 +1,4 @@
-// CUDA's errors as Status values.
+// Turns CUDA's errors into Status values.
 #pragma once
 
 #include <cuda.h>
@@ -56,7 +56,7 @@ struct Driver {
   decltype(&cuStreamGetId) stream_id = nullptr;
   decltype(&cuGetErrorString) error_string = nullptr;
 
-  /// The table of this process; functions that the installed driver lacks stay null.
+  /// Returns the table of this process; functions that the installed driver lacks stay null.
   static const Driver& get();
 };
 

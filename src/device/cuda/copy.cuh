@@ -1,5 +1,5 @@
-// block.copy and block.copy_each in a CUDA thread block. Loads are in flight, as many as registers allow, before the
-// first store: the latency of memory, or of a link, is then paid once and not once a message.
+// Implements block.copy and block.copy_each in a CUDA thread block. Loads are in flight, as many as registers allow,
+// before the first store: the latency of memory, or of a link, is then paid once and not once a message.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace sennit::device::cuda {
 
-/// Returns whether it can be copied in packs.
+/// Returns whether the copy can move packs: both of its addresses are aligned to 16 bytes.
 __device__ inline bool is_aligned(const Copy& one) {
   return (reinterpret_cast<std::uintptr_t>(one.to) | reinterpret_cast<std::uintptr_t>(one.from)) % 16 == 0;
 }
@@ -40,7 +40,7 @@ __device__ void copy_as(unsigned char* to, const unsigned char* from, std::uint6
     to[at] = __ldcv(from + at);
 }
 
-// Not inlined: rare, and programs copy in many places.
+// The function is not inlined: it is rare, and programs copy in many places.
 __device__ __noinline__ inline void copy_anyhow(void* dst, const void* src, std::uint64_t bytes) {
   auto* const to = static_cast<unsigned char*>(dst);
   const auto* const from = static_cast<const unsigned char*>(src);
@@ -51,7 +51,7 @@ __device__ __noinline__ inline void copy_anyhow(void* dst, const void* src, std:
   copy_as<unsigned char>(to, from, bytes);
 }
 
-/// The bytes behind the last whole pack.
+/// Copies the bytes behind the last whole pack.
 __device__ inline void copy_rest(void* dst, const void* src, std::uint64_t bytes) {
   const std::uint64_t at = bytes / 16 * 16 + threadIdx.x;
   if (at < bytes) static_cast<unsigned char*>(dst)[at] = __ldcv(static_cast<const unsigned char*>(src) + at);

@@ -1,4 +1,4 @@
-// The cuda executor: GPUs, streams and kernels.
+// Implements the cuda executor: GPUs, streams and kernels.
 #include "device/executor.h"
 
 #include <sys/resource.h>
@@ -274,7 +274,7 @@ class CudaExecutor final : public Executor {
   }
 
  private:
-  /// Returns whether both are devices, and it is not forbidden.
+  /// Returns whether `device` may use memory of `peer`: both are devices of this process, and no setting forbids it.
   bool may_reach(int device, int peer) const {
     const auto count = static_cast<int>(devices_.size());
     if (device < 0 || peer < 0 || device >= count || peer >= count) return false;
@@ -290,8 +290,8 @@ class CudaExecutor final : public Executor {
                   fmt::format("Use 0 to {}, or widen CUDA_VISIBLE_DEVICES", count - 1));
   }
 
-  /// Returns what describe() says of most messages, in one call of the driver: GPU memory of one allocation that
-  /// holds all `bytes`. Anything else is asked about step by step.
+  /// Returns what describe() would for most messages, in one call of the driver: GPU memory of one allocation that
+  /// holds all `bytes`. Nothing else is answered: describe() then asks step by step.
   static std::optional<Location> within_one_allocation(const void* pointer, std::uint64_t bytes) {
     const auto at = reinterpret_cast<CUdeviceptr>(pointer);
     unsigned type = 0, managed = 0;
@@ -316,7 +316,7 @@ class CudaExecutor final : public Executor {
     return location;
   }
 
-  /// Of two allocations side by side: whether one message may cross from one into the other.
+  /// Returns whether one message may cross from one allocation into another beside it.
   static bool same_place(CUdeviceptr pointer, const cudaPointerAttributes& as) {
     cudaPointerAttributes found{};
     const auto error = cudaPointerGetAttributes(&found, reinterpret_cast<const void*>(pointer));

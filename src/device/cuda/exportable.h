@@ -1,4 +1,4 @@
-// Memory as cuMemCreate gives it (PyTorch's expandable segments): the kind that travels as an open file.
+// Allocates memory as cuMemCreate gives it (PyTorch's expandable segments): the kind that travels as an open file.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace sennit::device {
 
-/// At least `bytes` on `device`, exportable as a file descriptor. Errors: unsupported where the driver or this build
-/// cannot; out_of_memory.
+/// Allocates at least `bytes` on `device`, exportable as a file descriptor. Errors: unsupported where the driver or
+/// this build cannot; out_of_memory.
 Result<Memory> create_exportable(int device, std::size_t bytes);
 
 }  // namespace sennit::device

@@ -1,4 +1,4 @@
-// The few instructions that C++ has no words for.
+// Wraps the few instructions that C++ has no words for.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ __device__ inline void relax(Word* word, Word value) {
   asm volatile("st.relaxed.sys.global.u32 [%0], %1;" ::"l"(word), "r"(value) : "memory");
 }
 
-/// Nanoseconds of a clock that all of the GPU shares; it ticks coarsely.
+/// Returns the nanoseconds of a clock that all of the GPU shares; it ticks coarsely.
 __device__ inline std::uint64_t now() {
   std::uint64_t ns;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
@@ -79,8 +79,8 @@ __device__ void store(void* to, const Pack<kBytes>& pack) {
   for (unsigned i = 0; i < kBytes / kWidth; ++i) static_cast<Wide*>(to)[i] = part[i];
 }
 
-/// A pack, or none. Never just a pack left as it was: it would live from one round of a loop to the next, in the
-/// thread's memory, and every load would be waited for in order to put it there.
+/// Loads a pack, if it is there. Never just a pack left as it was: it would live from one round of a loop to the
+/// next, in the thread's memory, and every load would be waited for in order to put it there.
 __device__ inline Pack<16> load_if(bool there, const Pack<16>* from) {
   Pack<16> pack{};
   if (there) pack = load<16, 16>(from);

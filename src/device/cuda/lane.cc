@@ -113,7 +113,7 @@ Queue CudaLane::queue() {
   const auto on_device = [&](std::uint64_t number) { return (number << 8) + static_cast<unsigned>(device_); };
   const std::uint64_t capture = this->capture();
   if (stream_ == cudaStreamPerThread) {
-    // Of every thread it is another stream, of the same handle.
+    // The handle of this default stream is one for all threads, but the stream is another in each.
     static std::atomic<std::uint64_t> threads{0};
     thread_local const std::uint64_t thread = ++threads;
     constexpr std::uint64_t kNoHandle = std::uint64_t{1} << 63;
@@ -125,7 +125,7 @@ Queue CudaLane::queue() {
   unsigned long long id = 0;
   const auto get_id = Driver::get().stream_id;
   if (get_id != nullptr && get_id(stream_, &id) == CUDA_SUCCESS) return {0, stream, id + 1};
-  // What cannot be told apart is taken for different streams: a wait too many loses no order.
+  // Streams that cannot be told apart are taken for different ones: a wait too many loses no order.
   static std::atomic<std::uint64_t> unknown{0};
   return {0, stream, (std::uint64_t{1} << 63) + ++unknown};
 }
@@ -147,7 +147,7 @@ Status CudaLane::signal(Word* there, Word value) {
     return Status(Code::unsupported, "this driver's streams write no words", "cuStreamWriteValue32",
                   "Update the NVIDIA driver");
   const CurrentDevice current(device_);
-  // By default behind a fence for the whole system.
+  // The default write comes behind a fence for the whole system.
   return check(write(stream_, reinterpret_cast<CUdeviceptr>(there), value, CU_STREAM_WRITE_VALUE_DEFAULT), "signal");
 }
 
@@ -227,7 +227,7 @@ Status CudaLane::record_in_replays(Event& event, ReplayRecord& at) {
     if (auto status = check(error, "record an event in replays"); !status) return status;
     at.node = node;
   } else {
-    // Not removed and added again: of a graph that is being captured no node may be removed.
+    // The node is not removed and added again: no node of a graph that is being captured may be removed.
     auto* const node = static_cast<cudaGraphNode_t>(at.node);
     std::vector<cudaGraphNode_t> before;
     for (void* const each : at.behind) before.push_back(static_cast<cudaGraphNode_t>(each));

@@ -1,4 +1,4 @@
-// A lane of the cuda executor: a stream, owned or the caller's.
+// Implements a lane of the cuda executor: a stream, owned or the caller's.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -12,14 +12,14 @@
 
 namespace sennit::device {
 
-/// What launches of one executor share. `abort` and `fault` stand in pinned host memory, so that the host can raise
-/// the one and read the other while kernels run.
+/// Holds what launches of one executor share. `abort` and `fault` lie in pinned host memory, so that the host can
+/// raise the one and read the other while kernels run.
 struct CudaLimits {
   std::atomic<std::uint64_t> timeout_ns{30'000'000'000};
   Word* abort = nullptr;
   Fault* fault = nullptr;
   std::atomic<Word> sequence{0};
-  /// False where no launch may start early: kernels that were compiled for GPUs before Hopper do not wait by
+  /// Is false where no launch may start early: kernels that were compiled for GPUs before Hopper do not wait by
   /// themselves, and SENNIT_EARLY=0 forbids it.
   std::atomic<bool> early;
 

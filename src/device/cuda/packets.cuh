@@ -1,5 +1,5 @@
-// Packets in a CUDA thread block: a thread moves one packet of each message at a time, and has those of all messages
-// in flight before it looks at the first.
+// Moves packets in a CUDA thread block: a thread moves one packet of each message at a time, and has those of all
+// messages in flight before it looks at the first.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace sennit::device::cuda {
 
-/// Returns what packet `i` of a message carries. Whole packets of aligned memory by one access.
+/// Returns what packet `i` of a message carries. Takes whole packets of aligned memory by one access.
 __device__ inline Pack<8> take(const void* message, std::uint64_t i, std::uint64_t bytes) {
   const auto* const from = static_cast<const unsigned char*>(message) + i * kPacketBytes;
   const std::uint64_t at = i * kPacketBytes;

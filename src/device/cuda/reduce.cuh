@@ -1,4 +1,4 @@
-// block.reduce in a CUDA thread block.
+// Implements block.reduce in a CUDA thread block.
 #pragma once
 
 #include <cstdint>

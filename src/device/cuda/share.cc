@@ -33,7 +33,7 @@ class Handle {
   CUmemGenericAllocationHandle value_ = 0;
 };
 
-/// The exports of the cuMemCreate handles that lie side by side in `location`; none when it is not such memory.
+/// Returns exports of the cuMemCreate handles that lie side by side in `location`; empty when it is not such memory.
 Result<std::vector<Shareable::File>> export_handles(const Location& location) {
   const Driver& driver = Driver::get();
   std::vector<Shareable::File> files;
@@ -62,8 +62,8 @@ Result<std::vector<Shareable::File>> export_handles(const Location& location) {
   return files;
 }
 
-/// The pool of `location`, and in `data` where in it; none where the memory is of no pool, or of one that was created
-/// for its own process alone.
+/// Exports the pool of `location`, and in `data` where in it; empty where the memory is of no pool, or of one that
+/// was created for its own process alone.
 Result<std::vector<Shareable::File>> export_pool(const Location& location, cudaMemPoolPtrExportData& data) {
   const Driver& driver = Driver::get();
   std::vector<Shareable::File> files;
@@ -85,7 +85,8 @@ Result<std::vector<Shareable::File>> export_pool(const Location& location, cudaM
   return files;
 }
 
-/// Returns whether the driver's own handles may be for it; asked first, as tools report calls of CUDA that fail.
+/// Returns whether the memory may have a handle of the driver's own. Asked first, as tools report calls of CUDA that
+/// fail.
 bool may_have_ipc_handle(const Location& location) {
   int capable = 1;
   const Driver& driver = Driver::get();
@@ -213,7 +214,7 @@ Result<Shareable> share_cuda(const void* pointer, const Location& location, cons
 }
 
 Result<Memory> map_cuda(const Shareable& shareable, int device) {
-  // Of another rank of this process, which the driver would not map: peer access is all that it takes. Other kinds of
+  // Memory of another rank of this process needs peer access alone: the driver would refuse to map it. Other kinds of
   // memory are opened to each device, and can be mapped again.
   const bool is_ours = shareable.process != 0 && shareable.process == this_process();
   if (is_ours && shareable.kind == Shareable::Kind::ipc_handle) return Memory(shareable.address, 0, nullptr);

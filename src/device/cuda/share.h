@@ -1,4 +1,4 @@
-// GPU memory across processes: the driver's IPC handles for cudaMalloc, open files for cuMemCreate.
+// Shares GPU memory across processes: the driver's IPC handles for cudaMalloc, open files for cuMemCreate.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// The primitives of device/block.h in a thread. Waiting yields the processor: more blocks than cores is normal.
+// Implements the primitives of device/block.h in a thread. Waiting yields the processor: more blocks than cores is
+// normal.
 #pragma once
 
 #include <algorithm>
@@ -203,7 +204,7 @@ class HostBlock : public OwnMemory {
     }
     return true;
   }
-  /// The bytes of a message that packet `i` carries, and where they go; the last packet may carry fewer.
+  /// Returns the bytes of a message that packet `i` carries, and where they go; the last packet may carry fewer.
   static Pack<8> take(const void* from, std::uint64_t i, std::uint64_t bytes) {
     Pack<8> data{};
     const std::uint64_t at = i * kPacketBytes;
@@ -221,7 +222,7 @@ class HostBlock : public OwnMemory {
     const auto deadline = Clock::now() + std::chrono::nanoseconds(limits_.timeout_ns);
     for (unsigned spin = 0;; ++spin) {
       if (arrived()) return true;
-      // What is enqueued behind a launch that gave up need not wait its own time.
+      // A launch enqueued behind one that gave up need not wait its own time.
       const bool aborted = (limits_.abort != nullptr && load_flag(limits_.abort) != 0) || !sound();
       if (aborted || Clock::now() > deadline) {
         give_up_waiting(aborted);

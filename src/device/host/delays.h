@@ -1,4 +1,4 @@
-// For tests: threads of the host executor are held up at random wherever a block signals, waits or sends a packet, so
+// Holds up threads of the host executor at random, for tests, wherever a block signals, waits or sends a packet, so
 // that ranks and blocks overtake each other in ways that chance alone rarely brings about.
 #pragma once
 

@@ -1,5 +1,5 @@
-// The host executor: devices are regions of shared memory, lanes and blocks are threads. It runs every protocol where
-// there is no GPU, and under sanitizers.
+// Implements the host executor: devices are regions of shared memory, lanes and blocks are threads. It runs every
+// protocol where there is no GPU, and under sanitizers.
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -59,7 +59,7 @@ struct HostRegions {
 /// Allocations below are not checked. A default: checking takes some 20 µs.
 constexpr std::uint64_t kSurelyThere = 16 * MiB;
 
-/// Returns what the kernel could give out without swapping; all there can be where it does not say.
+/// Returns the bytes that the kernel could give out without swapping; the largest number where it does not say.
 std::uint64_t memory_left() {
   std::ifstream in("/proc/meminfo");
   for (std::string line; std::getline(in, line);)

@@ -1,4 +1,4 @@
-// A lane of the host executor: a thread that works through a queue in order.
+// Implements a lane of the host executor: a thread that works through a queue in order.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@
 
 namespace sennit::device {
 
-/// What launches of one executor share: the bound of their waits, the abort flag, the first fault.
+/// Holds what launches of one executor share: the bound of their waits, the abort flag, the first fault.
 struct HostLimits {
   std::mutex mutex;
   Limits limits;

@@ -1,4 +1,4 @@
-// How a host thread reads a word that a kernel, a lane or another process writes.
+// Reads a word in a host thread that a kernel, a lane or another process writes.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
-// The primitives of device/block.h, written down instead of done. No byte moves and nothing waits: the program takes
-// the way on which every wait ends well. What a block keeps for itself (load, store, shared, each) is real memory, so
-// that counts go on from launch to launch as they do elsewhere.
+// Writes down the primitives of device/block.h instead of doing them. No byte moves and nothing waits: the program
+// takes the way on which every wait ends well. What a block keeps for itself (load, store, shared, each) is real
+// memory, so that counts go on from launch to launch as they do elsewhere.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ class TraceBlock : public OwnMemory {
     return true;
   }
   bool await_for(Word* word, Word value, std::uint64_t) { return await(word, value, 0); }
-  /// Who meets comes first.
+  /// Answers as to the block that meets first.
   bool meet(Word* mine, Word value, Word*) {
     post(mine, value);
     return false;
@@ -66,8 +66,8 @@ class TraceBlock : public OwnMemory {
     return true;
   }
 
-  /// Those of one wait_id, another one than the last time where there is one: as a rank would go on that finds what
-  /// it waits for.
+  /// Answers the waits of one wait_id, another one than the last time where there is one: as a rank would go on that
+  /// finds what it waits for.
   template <class Ask>
   std::uint32_t await_any(unsigned count, Ask ask_for) {
     recorder_.next_group(strand_);
@@ -117,7 +117,7 @@ class TraceBlock : public OwnMemory {
     }
     return true;
   }
-  /// Nobody is there to send a message that may not come.
+  /// Returns false: no peer is there to send a message that may not come.
   template <class Message>
   bool await_packets_for(const Packet*, Word, std::uint64_t, Message&) {
     recorder_.next_group(strand_);

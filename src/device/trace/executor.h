@@ -1,4 +1,4 @@
-// The trace executor: virtual ranks in one process, whose lanes and blocks write down what they would do. Nothing
+// The trace executor has virtual ranks in one process, whose lanes and blocks write down what they would do. Nothing
 // waits and no byte moves, so that any machine can be asked what a protocol does on any other.
 #pragma once
 
@@ -16,7 +16,7 @@ class TraceExecutor final : public Executor {
   /// `recorder` is shared by all ranks of the job, and used by one thread at a time.
   TraceExecutor(std::shared_ptr<Recorder> recorder, int rank);
 
-  /// Addresses without memory behind them, known as region `name` of this rank. Errors: out_of_memory.
+  /// Reserves addresses without memory behind them, known as region `name` of this rank. Errors: out_of_memory.
   Result<Memory> reserve(std::string name, std::uint64_t bytes);
 
   Kind kind() const override { return Kind::trace; }

@@ -1,4 +1,4 @@
-// Where the virtual ranks of one job write down what they do: one Recording, and which addresses mean what in it.
+// Takes down what the virtual ranks of one job do: one Recording, and which addresses mean what in it.
 #pragma once
 
 #include <map>
@@ -14,13 +14,13 @@ class Recorder {
   /// `most_blocks`: of the blocks of a launch, which do the same with other bytes, no more are written down.
   explicit Recorder(int ranks, unsigned most_blocks = ~0u) : most_blocks_(most_blocks) { recording_.ranks = ranks; }
 
-  /// From now on addresses [base, base + bytes) are this region.
+  /// Makes addresses [base, base + bytes) this region, from now on.
   void add(const void* base, Region region);
 
   std::uint32_t add_lane(int rank);
   /// Strands of its blocks; the launch is a step of `lane`.
   const Launch& add_launch(std::uint32_t lane, const Program& program, unsigned blocks, unsigned threads);
-  /// A strand that is not kept, for blocks that have none: see Launch::fold. drop_spare() says how many bytes it
+  /// Adds a strand that is not kept, for blocks that have none: see Launch::fold. drop_spare() says how many bytes it
   /// moved.
   std::uint32_t add_spare();
   std::uint64_t drop_spare();
@@ -42,7 +42,7 @@ class Recorder {
   void add_fill(std::uint32_t lane, const void* address, std::uint64_t bytes);
   void add_read(std::uint32_t lane, const void* address, std::uint64_t bytes);
 
-  /// Returns where an address lies.
+  /// Returns the region that an address lies in, and its offset there.
   End place(const void* address) const { return end_at(address, false); }
   const Recording& recording() const { return recording_; }
 

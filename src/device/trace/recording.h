@@ -1,5 +1,5 @@
-// What programs do, step by step: what the trace executor writes down, and what sim/ checks and replays. Plain
-// values; bytes themselves are not part of it.
+// Describes what programs do, step by step: the trace executor writes it down, sim/ checks and replays it. All are
+// plain values; bytes themselves are not part of them.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct Region {
   bool operator==(const Region&) const = default;
 };
 
-/// No region: an address that belongs to none, which is a mistake of the program.
+/// Stands for no region: the address belongs to no memory that was announced, which is a mistake of the program.
 inline constexpr std::uint32_t kNowhere = ~std::uint32_t{0};
 
 /// One end of a movement.
@@ -60,7 +60,7 @@ struct Step {
   bool operator==(const Step&) const = default;
 };
 
-/// What one party does, in order: a lane, or a block of a launch.
+/// Lists what one party does, in order: a lane, or a block of a launch.
 struct Strand {
   int rank = 0;
   std::uint32_t lane = 0;  ///< index of the strand of the lane; of a lane its own
@@ -70,7 +70,7 @@ struct Strand {
 
   const End& source(const Step& step, unsigned k) const { return ends[step.ends + k]; }
   const End& destination(const Step& step, unsigned k) const { return ends[step.ends + step.sources + k]; }
-  /// Behind the steps that happen at the same time as `step`, the first of them.
+  /// Returns the index of the first step behind those that happen at the same time as `step`.
   std::size_t end_of_group(std::size_t step) const {
     std::size_t end = step;
     while (end < steps.size() && steps[end].group == steps[step].group) ++end;
@@ -86,8 +86,7 @@ struct Launch {
   std::uint32_t blocks = 0;
   std::uint32_t threads = 0;
   bool early = false;  ///< Program::early
-  /// For how many blocks each recorded one stands, by the bytes that all move: a short message keeps few of them
-  /// busy.
+  /// Each recorded block stands for so many, by the bytes that all move: a short message keeps few of them busy.
   double fold = 1;
 
   bool operator==(const Launch&) const = default;

@@ -19,7 +19,7 @@ bool DropIn::start() {
   if (!any) {
     job.apart = true;
     unmatched = any.status().code() != Code::mismatch;
-    // Nobody knows which ranks can say it, so some do.
+    // No rank knows which ranks can print it, so a few do.
     if (job.rank % 16 < 2)
       std::fprintf(stderr, "sennit: rank %d runs without sennit%s: %s\n", job.rank,
                    stages_alone() ? ", but that its GPU buffers go through host memory" : "",

@@ -1,5 +1,5 @@
-// The drop-in as this process has it: what it owns, and when that begins and ends. Entry points call the services
-// themselves (README.md has a map). What becomes of a call that has GPU memory among its buffers:
+// DropIn is the drop-in of this process: what it owns, and when that begins and ends. Entry points call the services
+// themselves (README.md has a map). A call that has GPU memory among its buffers takes one of these ways:
 //
 // 1. A collective with memory of one GPU at each rank becomes sennit's, if all ranks can (collective_calls.h). One
 //    that ends in a request waits in its communicator's queue (call_queues.h).

@@ -1,6 +1,6 @@
-// The three ABIs of MPI's C binding. What a program is compiled with is frozen in each: Open MPI's since 1.7
-// (libmpi.so.40 since 3.0), MPICH's since 3.1 (libmpi.so.12, with Intel's and Cray's), and the standard's own since
-// MPI 5.0, chapter 20. tests/interop/test_mpi_table.py holds this file against every mpi.h it finds.
+// Describes the three ABIs of MPI's C binding. What a program is compiled with is frozen in each: Open MPI's since
+// 1.7 (libmpi.so.40 since 3.0), MPICH's since 3.1 (libmpi.so.12, with Intel's and Cray's), and the standard's own
+// since MPI 5.0, chapter 20. tests/interop/test_mpi_table.py holds this file against every mpi.h it finds.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@ namespace sennit::shim::mpi {
 
 enum class Flavour { standard, mpich, openmpi };
 
-/// A kind of handle that is a pointer to something nobody looks into.
+/// Stands for a kind of handle that is a pointer to something opaque.
 template <int Kind>
 struct Opaque;
 

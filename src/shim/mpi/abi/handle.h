@@ -1,4 +1,4 @@
-// A handle of MPI, of whatever ABI, as a number: MPICH's are ints, the others' pointers.
+// Holds a handle of MPI, of whatever ABI, as a number: MPICH's are ints, the others' pointers.
 #pragma once
 
 #include <cstdint>

@@ -78,8 +78,8 @@ class Library final : public Mpi {
   Handle datatype_null() const { return datatype_null_; }
   Handle op_null() const { return op_null_; }
 
-  /// Once MPI has begun: MPI_Finalize will call this, first of all that it does itself, and behind what the program
-  /// has it call from now on (MPI 4.0, 11.2.4). MPI's code.
+  /// Has MPI_Finalize call `ended`, first of all that it does itself, and behind what the program has it call from
+  /// now on (MPI 4.0, 11.2.4). Once MPI has begun. Returns MPI's code.
   int at_end(int (*ended)(Comm, int, void*, void*)) const {
     int key = 0;
     const auto no_copy = [](Comm, int, void*, void*, void*, int* flag) { return *flag = 0; };
@@ -170,7 +170,7 @@ class Library final : public Mpi {
   }
 
   int shape(Handle type, Shape& shape) const override { return types_.shape(type, shape); }
-  /// Bytes of data in one element; none of a type that the library refuses.
+  /// Returns the bytes of data in one element; no value for a type that the library refuses.
   std::optional<std::int64_t> size(Handle type) const { return types_.size(type); }
   std::int64_t size_of_predefined(Handle type) const { return types_.size_of_predefined(type); }
   std::optional<Uniform> uniform(Handle type) const override { return types_.uniform(type); }
@@ -178,7 +178,7 @@ class Library final : public Mpi {
   std::optional<std::vector<stage::Segment>> segments(Handle type) const override { return types_.segments(type); }
   std::span<const std::int64_t> far(Handle type) const override { return types_.far(type); }
   Handle type_of_bytes(std::int64_t bytes) const override { return types_.type_of_bytes(byte_, bytes); }
-  /// Returns whether it is the library's own: data begins at the address, and is nowhere else.
+  /// Returns whether the type is the library's own: data begins at the address, and is nowhere else.
   bool is_predefined(Handle type) const { return types_.is_predefined(type); }
   /// A program has freed some: another one may have its handle.
   void type_freed() const { types_.freed(); }
@@ -211,16 +211,16 @@ class Library final : public Mpi {
     const auto found = ops_.find(op);
     return found != ops_.end() ? types_.numbers(type, found->second, op) : std::nullopt;
   }
-  /// Returns whether the MPI reduces such elements. `type`: a predefined one.
+  /// Returns whether the MPI reduces elements of the type by the operator. `type`: a predefined one.
   bool accepts(Handle type, Handle op) const { return types_.accepts(type, op); }
-  /// For a collective call of this process alone.
+  /// Returns what a collective call of this process alone is made on.
   typename LibraryTypes<Abi>::Alone alone() const { return types_.alone(); }
 
   Handle op_of(device::Operator op) const override {
     const auto found = handles_of_ops_.find(op);
     return found != handles_of_ops_.end() ? found->second : kNoHandle;
   }
-  /// A copy for a call that is made later: the program may free what it gave. release() ends it.
+  /// Makes a copy for a call that is made later: the program may free what it gave. release() ends it.
   int copy(Info given, Info& copied) const {
     copied = given;
     return to_handle(given) == info_null_ ? 0 : call_.info_dup(given, &copied);
@@ -419,8 +419,8 @@ class Library final : public Mpi {
     return code;
   }
   void progress() const override {
-    // Not on MPI_COMM_SELF, of which MPICH knows without looking at anything; and for what is not there, since MPIs
-    // return at once with what is.
+    // The probe is not on MPI_COMM_SELF, of which MPICH knows without looking at anything; and it is for a message
+    // that is not there, since MPIs return at once with one that is.
     int flag = 0;
     (void)call_.iprobe(Abi::kAnySource, largest_tag(), from_handle<Comm>(world_), &flag,
                        reinterpret_cast<typename Abi::Status*>(Abi::kStatusIgnore));
@@ -442,7 +442,7 @@ class Library final : public Mpi {
   int end_placeholder(Handle request) const override {
     return call_.grequest_complete(from_handle<typename Abi::Request>(request));
   }
-  /// That of a request that was no message's.
+  /// Returns the status of a request that was not a message's.
   typename Abi::Status empty_status() const {
     typename Abi::Status status{};
     auto none = from_handle<typename Abi::Request>(request_null_);
@@ -458,9 +458,9 @@ class Library final : public Mpi {
     (void)call_.comm_call_errhandler(heard, code);
     return code;
   }
-  /// Before a handler is called, of which this is a reference: the one that ends the job is not called but done.
-  /// MPICH's own, called, ends this process, and beside a rank that was killed (mpiexec -disable-auto-cleanup) one
-  /// time in five not the others.
+  /// Ends the job where `handler`, which is about to be called and of which this is a reference, would end it.
+  /// MPICH's own handler, called, ends this process, and beside a rank that was killed (mpiexec
+  /// -disable-auto-cleanup) one time in five not the others.
   void end_if_fatal(typename Abi::Errhandler handler, int code) const {
     if (to_handle(handler) == errors_are_fatal_) (void)call_.abort(from_handle<Comm>(world_), code);
     (void)call_.errhandler_free(&handler);
@@ -471,7 +471,7 @@ class Library final : public Mpi {
     return to_handle(handler) == errors_are_fatal_ || to_handle(handler) == errors_return_;
   }
 
-  /// A handle in this library; 0 where it has none.
+  /// Returns a handle of this library; 0 where it has none.
   static Handle predefined(const Predefined& one, void* library) {
     if constexpr (Abi::kFlavour == Flavour::standard) return one.standard;
     if constexpr (Abi::kFlavour == Flavour::mpich) return one.mpich;
@@ -523,7 +523,7 @@ class Library final : public Mpi {
   };
 
   typename Abi::Request no_request() const { return from_handle<typename Abi::Request>(request_null_); }
-  /// Returns what a look at a request has told.
+  /// Fills in what a look at a request has told, and returns MPI's code.
   int told(int code, int flag, const typename Abi::Status& status, bool& done, Received& received) const {
     static_assert(sizeof status <= sizeof received.status);
     std::memcpy(received.status.data(), &status, sizeof status);

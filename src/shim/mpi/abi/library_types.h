@@ -25,7 +25,7 @@
 
 namespace sennit::shim::mpi {
 
-/// What the functions of Mpi that have these names do, for all that is not said here.
+/// Implements the functions of Mpi that have these names; their contracts are in mpi.h, but for what is said here.
 template <class Abi>
 class LibraryTypes {
  public:
@@ -36,11 +36,12 @@ class LibraryTypes {
   /// It is called through `call`, which outlives this.
   explicit LibraryTypes(const Profiling<Abi>& call) : call_(call) {}
 
-  /// Once the library is loaded.
+  /// Looks up functions, once the library is loaded.
   void open(void* library) { contents_ = TypeContents<Abi>(library); }
-  /// The one that is none.
+  /// Sets the null handle of types.
   void none(Handle handle) { none_ = handle; }
-  /// Is asked for the shape of a type that may be none, or is not committed: ask_shape() where errors are codes.
+  /// Sets the function that is asked for the shape of a type that may be null, or is not committed: ask_shape() where
+  /// errors are codes.
   void ask_doubtful(std::function<int(Handle, Shape&)> ask) { ask_doubtful_ = std::move(ask); }
   int ask_shape(Handle handle, Shape& shape) const {
     const auto type = from_handle<Datatype>(handle);
@@ -49,7 +50,7 @@ class LibraryTypes {
     if (code == 0) code = call_.type_get_true_extent(type, &shape.true_lower, &shape.true_extent);
     return code;
   }
-  /// One that is the library's own; in the table's order.
+  /// Adds a type that is the library's own; in the table's order.
   void add(Handle handle, const Meaning& meaning) {
     Known& known = types_[handle];
     known.meaning = meaning;
@@ -57,9 +58,10 @@ class LibraryTypes {
     if (place.known == nullptr) place = {handle, &known};
     if (meaning.count == 1 && !meaning.truths) handles_of_types_.emplace_back(meaning.type, handle);
   }
-  /// The communicator that packs as long as there is none of check_on().
+  /// Sets the communicator that packs as long as check_on() has given none.
   void pack_on(Handle comm) { self_ = comm; }
-  /// A communicator on which an error is a code and no more, from now on; the one before. kNoHandle: none.
+  /// Sets the communicator on which an error is a code and no more, from now on; returns the one before. kNoHandle:
+  /// none.
   Handle check_on(Handle comm) { return std::exchange(checks_, comm); }
 
   int shape(Handle handle, Shape& shape) const {
@@ -79,15 +81,15 @@ class LibraryTypes {
                                                                                             : std::nullopt;
   }
 
-  /// The bytes of an element of a predefined type, without a call of the library; negative of another type.
+  /// Returns the bytes of an element of a predefined type, without a call of the library; negative of another type.
   std::int64_t size_of_predefined(Handle handle) const {
     const Known* const known = predefined(handle);
     return known != nullptr ? known->shape.size : -1;
   }
 
-  /// Returns whether the library takes messages of it, and so may be asked about it: of another one it would tell an
-  /// error handler of the program's, and not that of the communicator which the program's call is on. No function of
-  /// MPI says so. To pack nothing takes 20 to 40 ns, and every MPI looks at the type before.
+  /// Returns whether the library takes messages of the type, and so may be asked about it. A question about another
+  /// type would call an error handler of the program's, and not that of the communicator which the program's call is
+  /// on. MPI has no function that tells. To pack nothing takes 20 to 40 ns, and every MPI looks at the type before.
   bool is_valid(Handle handle) const {
     if (handle == none_) return false;
     if (checks_ == kNoHandle || types_.contains(handle)) return true;
@@ -106,7 +108,8 @@ class LibraryTypes {
     return is_valid(handle) ? segments_in(handle) : std::nullopt;
   }
 
-  /// Also before MPI has begun: a call that comes too early has the library complain of that call, and of no other.
+  /// Answers also before MPI has begun: a call that comes too early has the library complain of that call, and of no
+  /// other.
   bool is_predefined(Handle handle) const { return find(handle) != nullptr; }
   void freed() const { freed_.fetch_add(1, std::memory_order_relaxed); }
 
@@ -158,7 +161,8 @@ class LibraryTypes {
     Shape one;
     if (shape(type, one) != 0 || one.extent < 0) return false;
     std::vector<std::byte> in(static_cast<std::size_t>(one.extent)), out(in.size());
-    // Of one rank nothing is reduced, so that what an MPI fails at (MPICH 4.0 at MPI_LAND of MPI_FLOAT) does no harm.
+    // A communicator of one rank reduces nothing, so that an MPI's mistake (MPICH 4.0 at MPI_LAND of MPI_FLOAT) does
+    // no harm.
     const Alone here = alone();
     return checks_ != kNoHandle && call_.allreduce(in.data(), out.data(), 1, from_handle<Datatype>(type),
                                                    from_handle<Op>(op), here.comm) == 0;
@@ -213,7 +217,7 @@ class LibraryTypes {
       return copy_segments(handle, one.extent, bytes, [&](const stage::Segment& segment, std::int64_t at) {
         std::memcpy(address_of(segment), from + at, static_cast<std::size_t>(segment.bytes));
       });
-    // In pieces that an int counts.
+    // MPI_Unpack is called for runs of elements that an int counts.
     const std::int64_t most =
         std::max<std::int64_t>(1, (std::int64_t{1} << 30) / std::max<std::int64_t>(one.size, 1));
     for (std::int64_t left = one.size > 0 ? bytes / one.size : 0; left > 0;) {
@@ -230,12 +234,13 @@ class LibraryTypes {
   }
 
  private:
-  /// Where an error is a code alone, once there is such a communicator.
+  /// Returns the communicator on which an error is a code alone, once there is such a one.
   Comm quiet() const { return from_handle<Comm>(checks_ != kNoHandle ? checks_ : self_); }
   static std::byte* address_of(const stage::Segment& absolute) {
     return reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(absolute.first));
   }
-  /// The first `bytes` bytes of elements whose places are addresses: copy(segment, place of its data). MPI's code.
+  /// Copies the first `bytes` bytes of elements whose places are addresses: copy(segment, place of its data). MPI's
+  /// code.
   template <class Copy>
   int copy_segments(Handle handle, std::int64_t extent, std::int64_t bytes, const Copy& copy) const {
     const auto data = segments(handle);
@@ -249,7 +254,7 @@ class LibraryTypes {
       }
     return 0;
   }
-  /// The first bytes of one element, of which the others stay.
+  /// Unpacks the first bytes of one element, of which the others stay.
   int unpack_some(const std::byte* packed, std::int64_t bytes, std::byte* to, Handle handle) const {
     Shape one;
     if (const int code = shape(handle, one); code != 0) return code;
@@ -259,7 +264,7 @@ class LibraryTypes {
     return unpack(whole.data(), one.size, to, handle);
   }
 
-  /// As rows(), of a type that others are made of: it need not be committed.
+  /// Does what strided() does for a type that others are made of: it need not be committed.
   std::optional<stage::Strided> strided_in(Handle handle) const {
     if (const auto uniform = made_of(handle)) {
       const std::int64_t bytes = uniform->count * bytes_of(uniform->meaning);
@@ -274,7 +279,7 @@ class LibraryTypes {
     return known ? strided_of<Abi>(*made, *one, shape.extent) : std::nullopt;
   }
 
-  /// As segments(), of a type that others are made of.
+  /// Does what segments() does for a type that others are made of.
   std::optional<std::vector<stage::Segment>> segments_in(Handle handle) const {
     Shape shape;
     if (ask_shape(handle, shape) != 0) return std::nullopt;
@@ -309,9 +314,9 @@ class LibraryTypes {
     return all;
   }
 
-  /// Of a type's first byte, if that is not at the address, and of all else that may lie in another memory. Memory of
-  /// GPUs begins at multiples of 64 KiB and more. What lies at equal distances is an array, if it is not a few; of
-  /// many parts those are told apart that have the longest gaps before them.
+  /// Returns the place of a type's first byte, if that is not at the address, and of all else that may lie in another
+  /// memory. Memory of GPUs begins at multiples of 64 KiB and more. Parts at equal distances are taken for one array,
+  /// unless they are few; of many parts those are told apart that have the longest gaps before them.
   std::vector<std::int64_t> far_places(Handle handle, Aint lower, Aint extent) const {
     constexpr Aint kNear = 64 << 10;
     constexpr std::size_t kFew = 16;
@@ -341,7 +346,7 @@ class LibraryTypes {
     return places;
   }
 
-  /// What came from a predefined type must not be freed, what came from a derived one must.
+  /// Frees a type that get_contents has returned: a derived type must be freed, a predefined one must not.
   void free_contents(Datatype& inner) const {
     if (types_.find(to_handle(inner)) != types_.end()) return;
     const auto combiner = contents_.combiner(call_, inner);
@@ -349,7 +354,7 @@ class LibraryTypes {
       (void)call_.type_free(&inner);
   }
 
-  /// As uniform(), of a type that need not be committed: what others are made of.
+  /// Does what uniform() does for a type that need not be committed: others are made of it.
   std::optional<Uniform> made_of(Handle handle) const {
     if (const Known* const known = predefined(handle)) {
       return known->as_meant() ? std::optional(Uniform{known->meaning, 1}) : std::nullopt;
@@ -377,10 +382,11 @@ class LibraryTypes {
     bool as_meant() const { return shape.size == bytes_of(meaning); }
   };
 
-  /// Returns what the answer is. An error must not get to the program, and MPI_Reduce_local has no communicator to
-  /// return it on; so it is called for what the MPI accepts elsewhere. Several threads may ask the same.
+  /// Tries the MPI's reduction, and returns the answer that numbers() keeps. An error must not get to the program,
+  /// and MPI_Reduce_local has no communicator to return it on; so it is called only for what the MPI accepts
+  /// elsewhere. Several threads may ask at once.
   std::uint8_t ask(Handle type, const Known& known, device::Operator op, Handle given) const {
-    // MPICH 4.0 ends the job at some pairs that it accepts, which are none of sennit's.
+    // MPICH 4.0 ends the job at some pairs that it accepts, which sennit does not reduce.
     if (!device::supports(known.meaning.type, op)) return kRefused;
     if (!accepts(type, given)) return checks_ != kNoHandle ? kRefused : kNotAsked;
     const auto numbers = numbers_like(
@@ -391,7 +397,7 @@ class LibraryTypes {
     return numbers ? static_cast<std::uint8_t>(kFirstType + static_cast<unsigned>(numbers->type)) : kRefused;
   }
 
-  /// Null: a derived type. Once MPI has begun: it is asked for the shapes.
+  /// Finds what is known of a predefined type; null: a derived type. Once MPI has begun: it is asked for the shapes.
   const Known* predefined(Handle type) const {
     // Every call asks for them: one load here, since std::call_once calls a function each time.
     if (!shapes_known_.load(std::memory_order_acquire)) [[unlikely]]

@@ -1,5 +1,5 @@
-// The program's MPI as the drop-in needs it: the same words for every ABI, so that what decides is compiled once and
-// can be tested over a made-up one.
+// Declares the program's MPI as the drop-in needs it: in the same words for every ABI, so that what decides is
+// compiled once and can be tested over a made-up one.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@
 
 namespace sennit::shim::mpi {
 
-/// What a program can ask of a datatype (MPI 5.0, 5.1): bytes, places in bytes.
+/// Holds what a program can ask of a datatype (MPI 5.0, 5.1): bytes, places in bytes.
 struct Shape {
   std::int64_t size = 0;  ///< of the data alone
   std::int64_t lower = 0, extent = 0;
@@ -34,7 +34,7 @@ struct CommShape {
   int remote_size = 0;
 };
 
-/// What ranks make together, and call functions of that wait for all of them.
+/// Names what ranks make together and what has functions that wait for all of them.
 enum class Shared : std::uint8_t { file, window };
 
 /// Neighbours in a communicator's topology.
@@ -42,7 +42,7 @@ struct Neighbours {
   int sources = 0, destinations = 0;
 };
 
-/// What a request's status tells of a message.
+/// Holds what a request's status tells of a message.
 struct Received {
   std::int64_t bytes = 0;
   bool cancelled = false;
@@ -50,7 +50,7 @@ struct Received {
 };
 
 /// Every function returns MPI's error code, 0 for success, and calls no error handler of the program's: a code is
-/// given to fail() where it is the program's to know. None is collective unless it says so.
+/// given to fail() where it is the program's to know. No function is collective unless it says so.
 class Mpi {
  public:
   virtual ~Mpi() = default;
@@ -66,10 +66,10 @@ class Mpi {
   virtual int err_other() const = 0;
   virtual int err_no_memory() const = 0;
   virtual int err_truncate() const = 0;
-  /// A rank has died.
+  /// Returns the code that says that a rank has died.
   virtual int err_lost() const = 0;
-  /// Returns whether the program goes on when a rank has died (ULFM): the MPI then says of each call what that is to
-  /// it.
+  /// Returns whether the program goes on when a rank has died (ULFM): the MPI then says of each call what the death
+  /// means for it.
   virtual bool tells_of_deaths() const = 0;
   /// Returns whether a request's error says that its call will never be done, since a rank has died or its
   /// communicator is revoked.
@@ -83,38 +83,39 @@ class Mpi {
   virtual bool hides_errors(Handle /*comm*/) const { return false; }
 
   virtual int shape(Handle comm, CommShape& shape) const = 0;
-  /// Returns what the program, or the MPI, calls it; empty where neither does.
+  /// Returns the name that the program, or the MPI, has given to the communicator; empty where neither has.
   virtual std::string name(Handle comm) const = 0;
   virtual int neighbours(Handle comm, Neighbours& neighbours) const = 0;
-  /// Ranks in MPI_COMM_WORLD of those that messages of `comm` go to; negative for others.
+  /// Finds the ranks in MPI_COMM_WORLD of those that messages of `comm` go to; negative for others.
   virtual int world_ranks(Handle comm, std::vector<int>& ranks) const = 0;
-  /// The same of all its ranks, by rank; where it has two groups, those of both, this one's first. And of a group's.
+  /// Returns the ranks in MPI_COMM_WORLD of all ranks of `comm`, by rank; where it has two groups, those of both,
+  /// this one's first. The next two functions return those of a group, and of a file or window.
   virtual int all_world_ranks(Handle comm, std::vector<int>& ranks) const = 0;
   virtual int world_ranks_of_group(Handle group, std::vector<int>& ranks) const = 0;
   virtual int world_ranks_of(Shared kind, Handle handle, std::vector<int>& ranks) const = 0;
   virtual int shape(Handle type, Shape& shape) const = 0;
-  /// Returns what a type is made of, where that is some number of one predefined type without gaps; none otherwise,
-  /// and where the MPI would refuse a message of it, since it is not committed.
+  /// Returns what a type is made of, where that is some number of one predefined type without gaps. No value
+  /// otherwise, and where the MPI would refuse a message of the type, since it is not committed.
   virtual std::optional<Uniform> uniform(Handle type) const = 0;
-  /// Returns where the data of one element lies, if that is in rows; none otherwise.
+  /// Returns where the data of one element lies, if that is in rows; no value otherwise.
   virtual std::optional<stage::Strided> strided(Handle type) const = 0;
-  /// Returns where the data of one element lies, in the order of messages; none where that is not known, or are too
-  /// many segments.
+  /// Returns where the data of one element lies, in the order of messages; no value where that is not known, or there
+  /// are too many segments.
   virtual std::optional<std::vector<stage::Segment>> segments(Handle /*type*/) const { return std::nullopt; }
   /// Places in an element, but that at its address, whose bytes tell in what memory its data is: where parts of it
   /// lie that may be in another one. They stay until this thread asks again.
   virtual std::span<const std::int64_t> far(Handle /*type*/) const { return {}; }
-  /// A type of so many bytes without gaps, for as long as the MPI lives; kNoHandle where there is none.
+  /// Returns a type of so many bytes without gaps, for as long as the MPI lives; kNoHandle where there is none.
   virtual Handle type_of_bytes(std::int64_t /*bytes*/) const { return kNoHandle; }
   virtual std::optional<device::Operator> op(Handle op) const = 0;
-  /// Returns how sennit reduces elements of a predefined type by one of MPI's operators as this MPI does; none where
-  /// it refuses them, or sennit does not. Cheap but for the first time of each pair.
+  /// Returns how sennit reduces elements of a predefined type by one of MPI's operators as this MPI does; no value
+  /// where the MPI refuses them, or sennit cannot. Cheap but for the first time of each pair.
   virtual std::optional<Numbers> numbers(Handle type, Handle op) const = 0;
-  /// The other way round; kNoHandle where the MPI has none.
+  /// Returns the MPI's type or operator for one of sennit's; kNoHandle where the MPI has none.
   virtual Handle type_of(device::Type type) const = 0;
   virtual Handle op_of(device::Operator op) const = 0;
-  /// The same type, as long as `keeper` lives: a program may free one that a request still uses (Fortran's mpi_f08 of
-  /// MPICH does so with each section of an array). kNoHandle where MPI has none to give.
+  /// Returns a type that stays what `type` is as long as `keeper` lives: a program may free one that a request still
+  /// uses (Fortran's mpi_f08 of MPICH does so with each section of an array). kNoHandle where MPI has none to give.
   virtual Handle keep(Handle type, std::shared_ptr<void>& keeper) const = 0;
 
   /// Collective over `comm`: every rank's `bytes` bytes, by rank.
@@ -124,12 +125,12 @@ class Mpi {
   /// Collective, begun alone; done when done() says so, which lets MPI make progress.
   virtual int begin_all_gather(Handle comm, const void* mine, void* all, int bytes, Handle& request) const = 0;
   virtual int begin_barrier(Handle comm, Handle& request) const = 0;
-  /// An error is for the handler of the request's communicator to hear: of a request of the program's.
+  /// Asks whether a request of the program's is done. The handler of its communicator hears of an error.
   virtual int done(Handle& request, bool& done) const = 0;
-  /// Of one of the drop-in's own on a communicator of the program's.
+  /// Asks for a request of the drop-in's own on a communicator of the program's; errors are codes alone.
   virtual int done_quietly(Handle /*comm*/, Handle& request, bool& done) const { return this->done(request, done); }
-  /// Returns whether nothing on `comm` will be done any more (MPIX_Comm_revoke), which Open MPI 5.0 does not tell of
-  /// a collective that was begun before.
+  /// Returns whether `comm` is revoked, so that nothing on it will be done any more (MPIX_Comm_revoke); Open MPI 5.0
+  /// does not say so of a collective that was begun before.
   virtual bool revoked(Handle comm) const = 0;
   /// Collective over `comm`: as MPI_Comm_split; a negative colour gets comm_null(). Errors on what is made are codes
   /// and no more.
@@ -144,28 +145,30 @@ class Mpi {
   /// Collective over `comm`, which both ways has messages of such lengths in such places, in bytes, by rank.
   virtual int all_to_all(Handle comm, const void* from, void* to, std::span<const int> lengths,
                          std::span<const int> places) const = 0;
-  /// A message to rank `to` of `comm`, and one from rank `from`, which has as many bytes as that sends.
+  /// Sends a message to rank `to` of `comm`, and receives one from rank `from`, which has as many bytes as that
+  /// sends.
   virtual int swap(Handle comm, const void* sent, int bytes_sent, int to, void* received, int bytes_received,
                    int from) const = 0;
   /// Collective over `comm`, in place.
   virtual int all_reduce(Handle comm, void* data, int count, Handle type, Handle op) const = 0;
   virtual int reduce(Handle comm, void* data, int count, Handle type, Handle op, int root, bool is_root) const = 0;
   virtual int broadcast(Handle comm, void* data, int bytes, int root) const = 0;
-  /// Once MPI has begun, and before other threads call it: from now on types are found out that are not committed.
+  /// Begins to find out types that are not committed. Once MPI has begun, and before other threads call it.
   virtual void begin_to_check() = 0;
-  /// Before MPI ends.
+  /// Ends that, before MPI ends.
   virtual void end_checking() = 0;
-  /// A message of `bytes` bytes, begun. look_at() completes either as a persistent one; until then the memory stays.
+  /// Begins to send a message of `bytes` bytes; begin_receive() to receive one. look_at() completes either as a
+  /// persistent one; until then the memory stays.
   virtual int begin_send(Handle comm, const void* data, int bytes, int to, int tag, Handle& request) const = 0;
   virtual int begin_receive(Handle comm, void* data, int bytes, int from, int tag, Handle& request) const = 0;
   /// Gives up a receive that no message has met; look_at() completes it all the same.
   virtual int cancel(Handle request) const = 0;
 
-  /// Returns whether a request is done; and lets MPI make progress. The request stays as it is, but that a persistent
-  /// one is completed: MPICH 5.0 takes a look at one for that, and forgets its status.
+  /// Looks whether a request is done, and lets MPI make progress. The request stays as it is, but a persistent one is
+  /// completed: MPICH 5.0 takes a look at one for that, and forgets its status.
   virtual int look_at(Handle request, bool persistent, bool& done, Received& received) const = 0;
-  /// As look_at(), which ends the request: one of the program's on `comm`, kNoHandle if that is not known. Open
-  /// MPI 4.1 frees a persistent one that has failed, and with it `request` is none.
+  /// Looks as look_at() does, and ends the request: one of the program's on `comm`, kNoHandle if that is not known.
+  /// Open MPI 4.1 frees a persistent one that has failed, and with it `request` is null.
   virtual int look_to_end(Handle& request, Handle /*comm*/, bool& done, Received& received) const {
     return look_at(request, true, done, received);
   }
@@ -173,9 +176,9 @@ class Mpi {
   virtual int free_request(Handle request) const = 0;
   /// Lets MPI make progress.
   virtual void progress() const = 0;
-  /// A request that is done when all buffered messages are sent; an error where the MPI has none (before 4.1).
+  /// Begins a request that is done when all buffered messages are sent; an error where the MPI has none (before 4.1).
   virtual int begin_flush(Handle& request) const = 0;
-  /// A request that the real library holds for something that it does not know, until that has ended.
+  /// Begins a request that the real library holds for something that it does not know, until that has ended.
   virtual int begin_placeholder(Handle& request) const = 0;
   virtual int end_placeholder(Handle request) const = 0;
   /// Packs what MPI put into `buffer`, elements of `type` of `bytes` bytes in all, and back.

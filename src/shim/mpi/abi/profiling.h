@@ -1,4 +1,4 @@
-// The functions of the program's MPI library that the drop-in itself calls, found by name: generated from
+// Holds the functions of the program's MPI library that the drop-in itself calls, found by name: it is generated from
 // functions.txt. They are the profiling interface's (PMPI_...), so that no other tool sees these calls.
 #pragma once
 

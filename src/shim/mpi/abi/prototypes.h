@@ -1,4 +1,4 @@
-// The types of MPI's functions, of each ABI: generated from functions.txt.
+// Declares the types of MPI's functions, of each ABI: it is generated from functions.txt.
 #pragma once
 
 #include "shim/mpi/abi/table.h"

@@ -1,5 +1,5 @@
-// The functions of MPI that the drop-in stands before, and its predefined handles: generated from functions.txt and
-// handles.txt.
+// Lists the functions of MPI that the drop-in stands before, and its predefined handles: it is generated from
+// functions.txt and handles.txt.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// What a derived type was made with (MPI 5.0, 5.1.13), in one form for types with large counts and for others.
+// Finds out what a derived type was made with (MPI 5.0, 5.1.13), in one form for types with large counts and for
+// others.
 #pragma once
 
 #include <dlfcn.h>
@@ -15,7 +16,8 @@
 
 namespace sennit::shim::mpi {
 
-/// As the function without large counts tells it. `inner`: the one type that it is made of, which may be to free.
+/// Holds the contents as the function without large counts tells them. `inner`: the one type that it is made of,
+/// which may have to be freed.
 template <class Abi>
 struct Contents {
   int combiner = 0;
@@ -40,7 +42,8 @@ class TypeContents {
     const auto found = envelope(call, type);
     return found ? std::optional(found->combiner) : std::nullopt;
   }
-  /// None of what is made of no type or of several, or of no kind that is looked into here.
+  /// Returns the contents; no value for a type that is made of no type or of several, or of a kind that is not
+  /// handled here.
   std::optional<Contents<Abi>> of(const Functions& call, Datatype type) const {
     const auto found = envelope(call, type);
     constexpr Count kMost = 32;  // numbers of a part of an array of ten dimensions
@@ -63,13 +66,13 @@ class TypeContents {
     return made;
   }
 
-  /// What any type is made with: numbers, and places behind them, as the functions with large counts have them.
+  /// Holds what any type is made with: numbers, and places behind them, as the functions with large counts have them.
   struct Whole {
     int combiner = 0;
     std::vector<std::int64_t> numbers;
     std::vector<Datatype> types;  ///< which may be to free
   };
-  /// None of so many numbers that nobody wants to know.
+  /// Returns the contents of any type; no value where there are too many numbers.
   std::optional<Whole> whole(const Functions& call, Datatype type) const {
     const auto found = envelope(call, type);
     constexpr Count kMost = 1 << 20;
@@ -103,7 +106,8 @@ class TypeContents {
   using GetEnvelope = int (*)(Datatype, Count*, Count*, Count*, Count*, int*);
   using GetContents = int (*)(Datatype, Count, Count, Count, Count, int*, Aint*, Count*, Datatype*);
 
-  /// To the function without, a type with large counts is an error, of which the program's handler hears.
+  /// Asks for a type's envelope. A type with large counts is an error to the function without them, of which the
+  /// program's handler hears.
   std::optional<Envelope> envelope(const Functions& call, Datatype type) const {
     Envelope made;
     int integers = 0, addresses = 0, types = 0;
@@ -152,8 +156,8 @@ inline bool repeat_segments(std::span<const stage::Segment> one, std::int64_t co
   return true;
 }
 
-/// The data of a type made with such, in its order. of(index): the data and the extent of one of `types`. None of
-/// combiners that are not looked into here.
+/// Returns the data of a type made with such, in its order. of(index): the data and the extent of one of `types`. No
+/// value for combiners that are not handled here.
 template <class Abi, class Of>
 std::optional<std::vector<stage::Segment>> segments_of(int combiner, std::span<const std::int64_t> numbers,
                                                        const Of& of) {
@@ -194,8 +198,8 @@ std::optional<std::vector<stage::Segment>> segments_of(int combiner, std::span<c
   return fits ? std::optional(std::move(all)) : std::nullopt;
 }
 
-/// Returns where the data of such a type lies, made of types whose data is `one` and whose extent is `extent`, if in
-/// rows.
+/// Returns where the data of such a type lies, if in rows: a type made of types whose data is `one` and whose extent
+/// is `extent`.
 template <class Abi>
 std::optional<stage::Strided> strided_of(const Contents<Abi>& of, const stage::Strided& one, std::int64_t extent) {
   const auto& numbers = of.numbers;

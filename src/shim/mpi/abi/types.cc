@@ -18,7 +18,7 @@ struct Named {
   std::string_view name;
   Meaning meaning;
 };
-/// Those that are more, or less, than numbers of one of sennit's types.
+/// Lists types that are more, or less, than numbers of one of sennit's types.
 constexpr std::array kOthers{
     Named{"truth8", {Type::uint8, 1, true}},
     Named{"truth32", {Type::int32, 1, true}},
@@ -48,7 +48,7 @@ void store(Type type, int value, std::byte* to) {
   put(static_cast<std::int64_t>(value));
 }
 
-/// The same bits with a sign, or without.
+/// Returns the type with the same bits that has a sign where `type` has none, and the other way round.
 Type other_of(Type type) {
   return is_integer(type) ? static_cast<Type>(static_cast<unsigned>(type) ^ 1U) : type;
 }

@@ -1,4 +1,4 @@
-// What MPI's predefined types and operators are to sennit.
+// Gives MPI's predefined types and operators their meaning for sennit.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct Meaning {
   bool truths = false;  ///< 0 and 1 are its only values
 };
 
-/// The meaning called so in handles.txt.
+/// Returns the meaning that has this name in handles.txt.
 std::optional<Meaning> parse_meaning(std::string_view text);
 unsigned bytes_of(Meaning meaning);
 
@@ -34,12 +34,12 @@ struct Numbers {
   unsigned per_element = 1;  ///< of the predefined type
 };
 
-/// What an MPI does to elements that it reduces: `inout` = `in` op `inout`, so many of them; its error code.
+/// Reduces elements as an MPI does: `inout` = `in` op `inout`, so many of them; returns its error code.
 using ReduceLocal = std::function<int(const void* in, void* inout, int count)>;
 
-/// Returns how sennit does `op` on elements of such a type so that it gives what `mpis` gives; none where the MPI
-/// refuses, or sennit has no such reduction: products of complex numbers. It is tried out on a few elements, since
-/// MPIs take more pairs than the standard defines, and differ: what is signed, what a truth is.
+/// Returns the numbers on which sennit does `op` for elements of such a type so that it gives what `mpis` gives. No
+/// value where the MPI refuses, or sennit has no such reduction: products of complex numbers. It is tried out on a
+/// few elements, since MPIs take more pairs than the standard defines, and differ: what is signed, what a truth is.
 std::optional<Numbers> numbers_like(const ReduceLocal& mpis, Meaning meaning, device::Operator op);
 
 }  // namespace sennit::shim::mpi

@@ -1,5 +1,6 @@
-// The arrays among a call's arguments. MPI lets a call that ends in a request use them until it is over, but MPIs
-// have read them when the call returns, and programs (mpi4py) rely on that: a call that is made later has copies.
+// Keeps the arrays among a call's arguments. MPI lets a call that ends in a request use them until it is over, but
+// MPIs have read them when the call returns, and programs (mpi4py) rely on that: a call that is made later has
+// copies.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +19,7 @@ class Arrays {
     const bool any = known && data != nullptr && count > 0;
     all_.push_back({data, any ? bytes * static_cast<std::size_t>(count) : 0});
   }
-  /// In the order in which they came.
+  /// Returns an array, numbered in the order in which they came.
   const void* get(std::size_t index) const { return all_[index].data; }
 
   /// These from now on are copies, also where `call` refers to them. They live as long as any copy of this object.

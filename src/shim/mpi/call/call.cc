@@ -44,7 +44,7 @@ std::optional<stage::Strided> strided_of(const Mpi& mpi, const Elements& element
 
 namespace {
 
-/// Returns whether the byte at `place`, from the buffer's address on, is one of the elements'.
+/// Returns whether the byte at `place`, from the buffer's address on, is data of the elements.
 bool is_data(const Mpi& mpi, const Elements& elements, std::int64_t place) {
   const auto segments = segments_of(mpi, elements);
   const auto has_it = [&](const stage::Segments& some) {
@@ -70,7 +70,7 @@ std::optional<Overlap> overlap_of(const Call& call) {
     const std::size_t inner = 1 - outer;
     const std::int64_t first = at[inner] + spans[inner]->first - at[outer];
     if (first < spans[outer]->first || first + spans[inner]->bytes() > spans[outer]->last) continue;
-    // What lies in a gap of the other one is no part of it.
+    // A buffer in a gap of the other one is no part of it.
     if (is_data(call.mpi, call.parts[outer].elements, first)) return Overlap{outer, inner, at[inner] - at[outer]};
   }
   return std::nullopt;
@@ -90,7 +90,7 @@ bool Call::in_place() const {
 const CommShape& Call::place() const {
   if (!place_) {
     place_.emplace();
-    // A communicator that is none is the real function's to complain about.
+    // The real function complains about an invalid communicator.
     if (comm == kNoHandle || mpi.shape(comm, *place_) != 0) *place_ = {};
   }
   return *place_;

@@ -1,5 +1,5 @@
-// One call of a function of MPI that has GPU memory among its buffers, in words that are the same for every ABI and
-// every form. The generated wrappers make these.
+// Describes one call of a function of MPI that has GPU memory among its buffers, in words that are the same for every
+// ABI and every form. The generated wrappers make these.
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ struct Integers {
   }
 };
 
-/// What of a buffer a call touches: `blocks` runs of elements, one behind the other unless places are given.
+/// Says what a call touches of a buffer: `blocks` runs of elements, one behind the other unless places are given.
 struct Elements {
   int blocks = 1;
   std::int64_t count = 0;          ///< of each block, where there are no counts
@@ -58,7 +58,7 @@ struct Part {
   bool absolute = false;  ///< its address is null, MPI_BOTTOM, and its places are addresses
 
   std::int64_t count() const;
-  /// Returns whether the call touches anything here.
+  /// Returns whether the call touches any memory of this buffer.
   bool used() const { return significant && (address != nullptr || absolute) && count() != 0; }
 };
 
@@ -76,7 +76,7 @@ bool visit_blocks(const Mpi& mpi, const Elements& elements, const Visit& visit) 
   block.shape = {1, 0, 1, 0, 1};
   std::int64_t next = 0;  // where the next one begins, in extents
   for (int i = 0; i < elements.blocks; ++i) {
-    // Where nothing goes, there may be no type.
+    // A block without elements may have no type.
     if (elements.types != nullptr && elements.count_of(i) == 0) continue;
     block.type = elements.type_of(i);
     if (block.type != kNoHandle && (i == 0 || elements.types != nullptr) && mpi.shape(block.type, block.shape) != 0)
@@ -97,13 +97,13 @@ struct Span {
   std::int64_t first = 0, last = 0;
   std::int64_t bytes() const { return last - first; }
 };
-/// What MPI says of types may fail: an invalid one is left to the real function to complain about.
+/// Returns the span of the elements. No value for an invalid type: the real function is left to complain about that.
 std::optional<Span> span_of(const Mpi& mpi, const Elements& elements);
-/// Returns whether every byte of the span is data, in the order of addresses: then nothing between is to be kept as
+/// Returns whether every byte of the span is data, in the order of addresses. Then nothing between has to be kept as
 /// it is, and a message of so many bytes fills the first ones.
 bool is_dense(const Mpi& mpi, const Elements& elements);
 
-/// Returns where the data is, if it lies in rows, from the buffer's address on; none otherwise.
+/// Returns where the data is, from the buffer's address on, if it lies in rows; no value otherwise.
 std::optional<stage::Strided> strided_of(const Mpi& mpi, const Elements& elements);
 
 struct Call {
@@ -136,16 +136,16 @@ struct Call {
   mutable std::optional<CommShape> place_;
 };
 
-/// Of a call's two buffers, parts `outer` and `inner`: the one lies in the other, `place` bytes from that one's
-/// address on. MPI forbids it, and some MPIs say so.
+/// Says that of a call's two buffers part `inner` lies in part `outer`, `place` bytes from its address on. MPI
+/// forbids it, and some MPIs say so.
 struct Overlap {
   std::size_t outer, inner;
   std::int64_t place;
 };
 std::optional<Overlap> overlap_of(const Call& call);
 
-/// What stands in for a call's buffers, in the order of parts: addresses, and types where the data lies otherwise
-/// there.
+/// Holds what stands in for a call's buffers, in the order of parts: addresses, and types where the data lies
+/// otherwise there.
 struct StandIns {
   std::array<void*, 3> at{};
   std::array<Handle, 3> types{kNoHandle, kNoHandle, kNoHandle};

@@ -1,4 +1,4 @@
-// Names of calls and communicators, for reports and errors.
+// Names calls and communicators, for reports and errors.
 #pragma once
 
 #include <string>

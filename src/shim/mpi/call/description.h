@@ -41,7 +41,7 @@ inline constexpr Argument kAbsent = -1;
 inline constexpr std::size_t kMostArguments = 16;
 inline constexpr Entry kNoEntry = Entry{0xffff};
 
-/// How a function's arguments tell the elements of a buffer.
+/// Says how a function's arguments describe the elements of a buffer.
 enum class Layout : std::uint8_t {
   one,     ///< one element of the type
   bytes,   ///< `count` bytes
@@ -51,9 +51,9 @@ enum class Layout : std::uint8_t {
   placed,  ///< the same, each block at its place
   typed,   ///< the same, each of a type of its own, places in bytes
 };
-/// For whom a buffer has blocks; `nobody`: it is one block.
+/// Says for whom a buffer has blocks; `nobody`: it is one block.
 enum class Blocks : std::uint8_t { nobody, members, ranks, sources, destinations, partitions };
-/// At which ranks a buffer is significant.
+/// Says at which ranks a buffer is significant.
 enum class Where : std::uint8_t { everywhere, at_root, but_root };
 
 struct ElementsOf {
@@ -90,7 +90,7 @@ struct Description {
   Argument partitions = kAbsent, target_rank = kAbsent, target_place = kAbsent, target_count = kAbsent;
   Argument target_type = kAbsent;
   Argument made = kAbsent, freed = kAbsent;  ///< where a new communicator or window is put, or the one is that goes
-  /// Of what ends requests: several of them, or their states; how many ended, and which.
+  /// These belong to functions that end requests: several of them, or their states; how many ended, and which.
   Argument requests = kAbsent, request_count = kAbsent, statuses = kAbsent, flag = kAbsent, completed = kAbsent;
   Argument indices = kAbsent;
   Argument position = kAbsent;  ///< an integer that MPI_Pack and MPI_Unpack read and write
@@ -102,7 +102,7 @@ struct Description {
   constexpr bool takes_turns() const {
     return (kind == Kind::collective || kind == Kind::neighbor) && form == Form::nonblocking;
   }
-  /// Returns whether all ranks have to come before the call, since the MPI alone carries it out.
+  /// Returns whether all ranks must have come before the MPI gets the call, since it alone carries it out.
   constexpr bool comes_first() const {
     const bool of_all = kind == Kind::collective || kind == Kind::neighbor;
     return (of_all && !takes_turns() && !blocks_all()) || all_of_file || is_without_memory();
@@ -110,7 +110,7 @@ struct Description {
   constexpr bool is_without_memory() const {
     return kind == Kind::maker || kind == Kind::grouped || kind == Kind::filed;
   }
-  /// The argument of a request or a status, which the program's call may get another one of.
+  /// Returns the argument of a request or a status, which the program's call may get another one of.
   constexpr Argument tail() const { return request != kAbsent ? request : status; }
 };
 
@@ -119,7 +119,7 @@ struct Description {
 constexpr const Description& description_of(Entry entry) {
   return kDescriptions[static_cast<std::size_t>(entry)];
 }
-/// The function that a description is of: one of the table.
+/// Returns the function that a description is of: one of the table.
 inline Entry entry_of(const Description& of) {
   return static_cast<Entry>(&of - kDescriptions.data());
 }

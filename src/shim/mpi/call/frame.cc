@@ -4,7 +4,7 @@ namespace sennit::shim::mpi {
 
 namespace {
 
-/// Returns whether a buffer has a type that describes no other one too, and so may be replaced.
+/// Returns whether a buffer's type describes no other buffer too, and so may be replaced.
 bool has_own_type(const Description& of, std::size_t buffer) {
   const ElementsOf& elements = of.buffer[buffer].elements;
   if (elements.type == kAbsent || elements.layout == Layout::typed) return false;

@@ -1,5 +1,5 @@
-// The arguments of one call of a function of MPI, as 64 bits each: so that one piece of code reads, changes and makes
-// calls of all functions, whatever their arguments are.
+// Holds the arguments of one call of a function of MPI, as 64 bits each, so that one piece of code reads, changes and
+// makes calls of all functions, whatever their arguments are.
 #pragma once
 
 #include <array>
@@ -67,14 +67,14 @@ struct Frame {
   int call() const { return caller(function, bits.data()); }
   /// Leaves the call to the MPI with other memory, and another request or status.
   int call(const StandIns& memory, void* tail) const;
-  /// The same of a message of `length` bytes of the type `byte` instead. `other`: by another function of the same
-  /// arguments; may be null.
+  /// Leaves the call to the MPI as a message of `length` bytes of the type `byte` instead. `other`: another function
+  /// of the same arguments, which is called then; may be null.
   int send(void* other, const void* data, int length, Handle byte, void* tail) const;
-  /// The call as all ABIs and forms have it. `comm`: whose error handler hears of it. `place`: of this rank there,
-  /// for who knows it; else the MPI is asked where it matters.
+  /// Describes the call as all ABIs and forms have it. `comm`: whose error handler hears of it. `place`: of this rank
+  /// there, for who knows it; else the MPI is asked where it matters.
   Call describe(const Mpi& mpi, Handle comm, const CommShape* place = nullptr) const;
-  /// The arrays among the arguments, as far as this rank has given them: calls visit(argument, bytes of an element,
-  /// whether the program has given it, elements) once for each.
+  /// Visits the arrays among the arguments, as far as this rank has given them: calls visit(argument, bytes of an
+  /// element, whether the program has given it, elements) once for each.
   template <class Visit>
   void visit_arrays(const Call& call, const Visit& visit) const;
   Elements elements(const ElementsOf& of, const Call& call) const;
@@ -104,7 +104,7 @@ void Frame::visit_arrays(const Call& call, const Visit& visit) const {
       if (argument == kAbsent || std::exchange(seen[static_cast<std::size_t>(argument)], true)) continue;
       bool known =
           buffer.where == Where::everywhere || call.at_root(number(of->root)) == (buffer.where == Where::at_root);
-      // What describes a buffer alone is not looked at where that is MPI_IN_PLACE.
+      // MPI does not look at arguments that describe one buffer alone where that buffer is MPI_IN_PLACE.
       if (!shared(argument)) known = known && !call.mpi.is_in_place(pointer(buffer.address));
       const Blocks who = elements.blocks == Blocks::nobody ? Blocks::members : elements.blocks;
       visit(argument, bytes, known, blocks(who, call));

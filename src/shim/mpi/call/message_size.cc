@@ -6,7 +6,7 @@ namespace sennit::shim::mpi {
 
 namespace {
 
-/// Returns whether each block of a buffer is a message of the same length, and that is the call's.
+/// Returns whether each block of a buffer is a message of the same length, which is then the call's.
 bool has_equal_blocks(const Call& call) {
   switch (call.family) {
     case Family::Reduce_scatter_block:

@@ -1,4 +1,5 @@
-// An observer's functions before all of MPI's. A library that exports SENNIT_OBSERVE_MPI (front.h) makes them with
+// Puts an observer's functions before all of MPI's. A library that exports SENNIT_OBSERVE_MPI (front.h) makes them
+// with
 //
 //   struct Mine { static int observe(Frame& frame) { …; return frame.call(); } };
 //   Observing<Abi, Mine>::begin(observation);

@@ -24,7 +24,7 @@ Result<Region> Region::make(const Mpi& mpi, std::int64_t count, Handle type) {
 }
 
 Status Region::pack(const std::byte* image, std::byte* packed) const {
-  // In pieces that an int counts.
+  // MPI_Pack is called for runs of elements that an int counts.
   const std::int64_t most = std::max<std::int64_t>(1, (std::int64_t{1} << 30) / shape_.size);
   for (std::int64_t done = 0; done < count_; done += most) {
     const std::int64_t now = std::min(most, count_ - done);
@@ -45,7 +45,7 @@ Status Region::read(const Copy& copy, const std::byte* base, std::byte* packed) 
   if (bytes_ == 0) return {};
   if (dense_) return copy(packed, base + span_.first, bytes_);
   std::vector<std::byte> image(static_cast<std::size_t>(span_.bytes()));
-  // Gaps are read with the rest: nobody sees them.
+  // Gaps are read with the rest: they are not seen.
   if (auto status = copy(image.data(), base + span_.first, image.size()); !status) return status;
   return pack(image.data(), packed);
 }

@@ -1,4 +1,4 @@
-// The bytes that elements of a type have in memory, for copies that leave alone what lies between them.
+// Copies the bytes that elements of a type have in memory, and leaves alone what lies between them.
 #pragma once
 
 #include <cstddef>
@@ -21,22 +21,23 @@ class Region {
   /// Errors: invalid_argument for a type or a count that MPI does not take.
   static Result<Region> make(const Mpi& mpi, std::int64_t count, Handle type);
 
-  /// Of data.
+  /// Returns the bytes of data.
   std::uint64_t bytes() const { return bytes_; }
-  /// From the first byte to the last one, from the address that a call names.
+  /// Returns the span from the first byte to the last one, from the address that a call names.
   const Span& span() const { return span_; }
-  /// Returns whether the data is the span, in the order of addresses.
+  /// Returns whether the data fills the whole span, in the order of addresses.
   bool dense() const { return dense_; }
 
-  /// The data, one behind the other, from memory at `base` (which only `copy` can read) and to it.
+  /// Copies the data, one behind the other, from memory at `base` (which only `copy` can read); write() copies it
+  /// there.
   Status read(const Copy& copy, const std::byte* base, std::byte* packed) const;
   Status write(const Copy& copy, std::byte* base, const std::byte* packed) const;
-  /// The data of `image`, which lies as the span does.
+  /// Copies the data of `image`, which lies as the span does.
   Status write_image(const Copy& copy, std::byte* base, const std::byte* image) const;
 
  private:
   Region(const Mpi& mpi, std::int64_t count, Handle type) : mpi_(&mpi), count_(count), type_(type) {}
-  /// Between an image of the span and packed data, by MPI.
+  /// The two convert between an image of the span and packed data, by MPI.
   Status pack(const std::byte* image, std::byte* packed) const;
   Status unpack(std::byte* image, const std::byte* packed) const;
 

@@ -1,4 +1,4 @@
-// What people and programs are told of calls: the report, SENNIT_EXPLAIN's lines, errors.
+// Tells people and programs about calls: the report, SENNIT_EXPLAIN's lines, errors.
 //
 // State: the report and what was explained already, each with a lock of its own; this process's rank, which only
 // begin() sets, in MPI_Init. Nothing is called under those locks, so they stand last in the lock order. Thread-safe.

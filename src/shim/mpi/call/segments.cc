@@ -7,10 +7,10 @@ namespace sennit::shim::mpi {
 
 namespace {
 
-/// Of an element, which MPI_Unpack counts in an int, and whose image is made: a limit.
+/// Limits the bytes of an element, which MPI_Unpack counts in an int, and whose image is made.
 constexpr std::int64_t kMostMarked = std::int64_t{1} << 30;
 
-/// Of one element, in the order of addresses; empty: it has no data.
+/// Returns the segments of one element, in the order of addresses; empty: it has no data.
 std::optional<std::vector<stage::Segment>> segments_of_one(const Mpi& mpi, Handle type, const Shape& shape) {
   if (shape.size <= 0) return std::vector<stage::Segment>();
   if (type == kNoHandle || mpi.uniform(type)) return std::vector<stage::Segment>{{shape.true_lower, shape.size}};

@@ -12,7 +12,7 @@ constexpr WhyNot kTypes = "derived or mixed types";
 constexpr WhyNot kOneForTwo = "one buffer for two";
 constexpr WhyNot kWrong = "a count or root that MPI refuses";
 
-/// Bytes of a run of elements that have no gaps; none for other types.
+/// Returns the bytes of a run of elements that have no gaps; no value for other types.
 std::optional<std::uint64_t> bytes_of_run(const Mpi& mpi, Handle type, std::int64_t count) {
   const auto uniform = mpi.uniform(type);
   if (!uniform || count < 0) return std::nullopt;
@@ -57,7 +57,7 @@ class Translation {
   const Part& receive() const { return call_.parts[1]; }
   bool in_place(const Part& part) const { return mpi_.is_in_place(part.address); }
 
-  /// Bytes of one block of the part.
+  /// Returns the bytes of one block of the part.
   std::optional<std::uint64_t> block(const Part& part, int index = 0) const {
     if (part.elements.types != nullptr) return std::nullopt;
     return bytes_of_run(mpi_, part.elements.type, part.elements.count_of(index));
@@ -110,7 +110,7 @@ class Translation {
     return {};
   }
 
-  /// The result of a reduction that MPI wants at the start of what it reduced.
+  /// Keeps the result of a reduction that MPI wants at the start of what it reduced.
   void keep_result(std::uint64_t scratch_bytes, std::uint64_t from, std::uint64_t bytes) {
     work_.scratch_bytes = scratch_bytes;
     work_.result_from = from;
@@ -141,7 +141,7 @@ class Translation {
       total += all.count_of(rank);
     }
     const std::int64_t mine = all.count_of(rank_);
-    // Of unequal parts each is reduced for all ranks.
+    // Unequal parts are each reduced for all ranks.
     const WhyNot why =
         equal ? reduce(Operation::reduce_scatter, mine, all.type) : reduce(Operation::allreduce, total, all.type);
     if (!why.empty()) return why;
@@ -261,7 +261,7 @@ class Translation {
         return why;
       work_.request.output = const_cast<void*>(receive().address);
     }
-    // In place, this rank's own message is where it belongs.
+    // This rank's own message is where it belongs, where the call is in place.
     const auto own = static_cast<std::size_t>(rank_);
     if (sends_from_output && !gathers) {
       work_.request.input = receive().address;

@@ -1,4 +1,4 @@
-// A collective call of MPI in sennit's words. Pure: what decides is the call alone.
+// Translates a collective call of MPI into sennit's words. Pure: the call alone decides.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace sennit::shim::mpi {
 
-/// What sennit is to do for a call.
+/// Holds what sennit is to do for a call.
 struct Work {
   Family family{};         ///< of the call
   device::Type reduced{};  ///< what a reduction's numbers are by the type's name: the MPI may take them for others
@@ -21,8 +21,8 @@ struct Work {
   std::vector<std::uint64_t> sent, sent_from, received, received_to;
   /// A reduce-scatter of unequal parts, which the request reduces whole for every rank: bytes of each rank's.
   std::vector<std::uint64_t> parts;
-  /// Where sennit's output cannot be the program's: that many bytes of scratch take it instead, and a part of it goes
-  /// to `result` afterwards. 0: not needed.
+  /// So many bytes of scratch take sennit's output where it cannot be the program's, and a part of it goes to
+  /// `result` afterwards. 0: not needed.
   std::uint64_t scratch_bytes = 0, result_from = 0, result_bytes = 0;
   void* result = nullptr;
 
@@ -39,7 +39,7 @@ struct Work {
   void settle();
 };
 
-/// Why a call is left to the real function: static text.
+/// Says why a call is left to the real function: static text.
 using WhyNot = std::string_view;
 
 /// Returns whether all ranks of such a call name a root.

@@ -11,7 +11,7 @@ Status Arrivals::progress_until(Handle comm, std::span<const int> ranks, const D
   for (Backoff backoff; !done(); backoff.wait()) {
     progress_.make();
     job_.mpi.progress();
-    // Of a communicator that is of no use any more, some may never come.
+    // Some ranks of a revoked communicator may never come.
     if (comm != kNoHandle && job_.mpi.revoked(comm)) break;
     if (auto lost = job_.communicators->group().check(ranks); !lost) return lost;
   }
@@ -49,7 +49,7 @@ std::optional<int> Arrivals::wait_for_all(std::string_view what, Handle comm) {
   CommState* const one = job_.communicators != nullptr ? job_.communicators->find(comm) : nullptr;
   if (one == nullptr) return std::nullopt;
   if (one->vote != nullptr) {
-    // Also with requests that the MPI moves: of a rank that died it says nothing, and would wait for it here.
+    // Requests that the MPI moves count, too: the MPI does not say that a rank died, and would wait for it here.
     return requests_.none() ? std::nullopt : told(what, comm, wait_for_all(comm, *one));
   }
   if (!std::exchange(one->asked, true)) one->scope = job_.communicators->scopes().of(comm);
@@ -91,7 +91,7 @@ Status Arrivals::drain_now(Handle comm, CommState& one, Until until) {
     progress_.make();
     job_.mpi.progress();
   }
-  // Of a communicator that is of no use any more the real function says so.
+  // The real function reports that a communicator is revoked.
   const bool failed = (waited || one.broken) && !job_.mpi.revoked(comm);
   return failed ? job_.communicators->check(one) : Status();
 }

@@ -1,11 +1,11 @@
-// Calls that wait for other ranks: a rank that has requests of GPU memory open may not wait in a blocking call of the
-// MPI for one that waits for those to move. So it makes progress until all have come, and calls the MPI then. Calls
-// of a communicator whose ranks are known are counted on its vote (collective_vote.h); others by their ranks, and who
-// has such requests asks (peer_query.h).
+// Makes calls that wait for other ranks safe: a rank that has requests of GPU memory open may not wait in a blocking
+// call of the MPI for one that waits for those to move. So it makes progress until all have come, and calls the MPI
+// then. Calls of a communicator whose ranks are known are counted on its vote (collective_vote.h); others by their
+// ranks, and a rank that has such requests asks (peer_query.h).
 //
-// State: none of its own; counts are in CommRegistry. It takes no lock, and none may be held when it is called: it
-// waits for other ranks. Returned codes are what the program is told where a rank was lost, for which MPI would wait
-// for ever.
+// State: it has none of its own; counts are in CommRegistry. It takes no lock, and no lock may be held when it is
+// called: it waits for other ranks. Returned codes are what the program is told where a rank was lost, for which MPI
+// would wait for ever.
 #pragma once
 
 #include <optional>
@@ -37,26 +37,27 @@ class Arrivals {
     Handle between = kNoHandle;  ///< where the local leader reaches the other one
     int remote = 0, tag = 0;
   };
-  /// As arrive(), for MPI_Intercomm_create: the call also waits for the remote group, whose leader is reached over
-  /// `leaders.between`.
+  /// Arrives likewise for MPI_Intercomm_create: the call also waits for the remote group, whose leader is reached
+  /// over `leaders.between`.
   std::optional<int> arrive(std::string_view what, Handle comm, const Leaders& leaders);
-  /// As arrive(), for a call of all ranks of a group alone, which keeps no order with others of `comm`.
+  /// Arrives likewise for a call of all ranks of a group alone, which keeps no order with others of `comm`.
   std::optional<int> arrive(std::string_view what, Handle comm, Handle group, int tag);
-  /// As arrive(), for a call of all ranks of a file or a window.
+  /// Arrives likewise for a call of all ranks of a file or a window.
   std::optional<int> arrive(std::string_view what, Shared kind, Handle handle);
 
-  /// Keeps ranks of other nodes from announcing anything, from before one of the above to the call's end: nobody
-  /// would look at it.
+  /// Keeps ranks of other nodes from announcing anything, from before one of the above to the call's end: this rank
+  /// would not look at it.
   PeerQuery::RtsHold hold_rts() {
     return requests_.none() || job_.communicators == nullptr ? PeerQuery::RtsHold()
                                                              : PeerQuery::RtsHold(job_.communicators->peer_query());
   }
 
-  /// A call of all ranks of `comm` has made a file or a window: calls of the same ranks are told apart from now on.
+  /// Names a file or a window that a call of all ranks of `comm` has made: calls of the same ranks are told apart
+  /// from now on.
   void name(Shared kind, Handle made, Handle comm) {
     if (job_.communicators != nullptr) job_.communicators->name(kind, made, comm);
   }
-  /// A file or a window is about to be freed.
+  /// Forgets a file or a window that is about to be freed.
   void forget(Shared kind, Handle handle);
 
   /// Lets all that wait in a communicator's queue begin, before a call that may wait for other ranks.

@@ -93,7 +93,7 @@ Result<bool> CollectiveCalls::wait_for_all(CommState& one, std::uint64_t number,
 
 template <class Answer>
 Result<bool> CollectiveCalls::wait_for(const Answer& answer, const CommState& one, const Call& call) {
-  // As long as MPI would wait; but a rank that died never comes.
+  // The wait is as long as MPI's would be; but a rank that died never comes.
   for (Backoff backoff;; backoff.wait()) {
     if (const std::optional<bool> known = answer()) return *known;
     progress_.make();

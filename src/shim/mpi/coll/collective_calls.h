@@ -1,9 +1,9 @@
-// Blocking collective calls that sennit does: where all ranks of a communicator can, which each says on its vote
+// Does blocking collective calls with sennit: where all ranks of a communicator can, which each says in its vote
 // (collective_vote.h), sennit's communicator beside it does the call (communicator.h). Ranks may be on several nodes,
 // where messages are long (several_nodes.h).
 //
-// State: none of its own; sennit's communicators are in CommRegistry. It takes no lock, and none may be held when it
-// is called: it waits for other ranks, and makes progress meanwhile.
+// State: it has none of its own; sennit's communicators are in CommRegistry. It takes no lock, and no lock may be
+// held when it is called: it waits for other ranks, and makes progress meanwhile.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@ class CollectiveCalls {
   CollectiveCalls(Job& job, Reporting& reporting, Staging& staging, Arrivals& arrivals, Progress& progress)
       : job_(job), reporting_(reporting), staging_(staging), arrivals_(arrivals), progress_(progress) {}
 
-  /// Does a call. Returns what the program is told; none: it is left to the real function, and `why` says why.
+  /// Does a call. Returns what the program is told; no value: it is left to the real function, and `why` says why.
   std::optional<int> perform(const Call& call, std::string_view& why);
 
  private:

@@ -23,8 +23,8 @@ std::shared_ptr<CommState> PersistentCalls::agree(Handle comm, const Call* call,
   if (!one.whole) return nullptr;
   why = "persistent, ranks on several nodes";
   if (one.nodes) return nullptr;
-  // What a rank says: it can, it has room for one more, which it has that nobody uses and that are on the same GPU.
-  // Above these, what its call is (signature.h).
+  // The low bits say what this rank has: it can take part, it has room for one more call, and which of its idle
+  // communicators are on the same GPU. Above these is the signature of the call (signature.h).
   constexpr std::uint64_t kCan = 1, kHasRoom = 2;
   constexpr int kFirstIdle = 2, kSignature = 64 - kSignatureBits;
   constexpr std::uint64_t kFlags = (std::uint64_t{1} << kSignature) - 1;

@@ -1,8 +1,8 @@
-// Persistent collective calls that sennit does at every start: all ranks agree on that when the call is made, and
+// Does persistent collective calls with sennit at every start: all ranks agree on that when the call is made, and
 // each such call has a sennit communicator of its own, since calls may start in another order on each rank.
 //
-// State: how many such calls this process has. It takes no lock, and none may be held when it is called: init() waits
-// for other ranks. start() takes the queue's lock, and a request's mutex with no other held.
+// State: how many such calls this process has. It takes no lock, and no lock may be held when it is called: init()
+// waits for other ranks. start() takes the queue's lock, and a request's mutex with no other held.
 #pragma once
 
 #include <atomic>
@@ -27,7 +27,7 @@ class PersistentCalls {
 
   /// Collective: makes a persistent call that sennit does on all ranks. Null: it does not, and `why` says why.
   std::unique_ptr<PersistentCall> init(const Call& call, std::string_view& why);
-  /// As init(), of a call of host memory.
+  /// Takes part in init() for a call of host memory.
   void init_of_host(Handle comm);
   /// Starts such a call; false where it is to be started by the real function.
   bool start(OpenRequest& open);

@@ -14,7 +14,7 @@ namespace sennit::shim::mpi {
 
 namespace {
 
-/// Of the same size in all builds.
+/// The card has one size in all builds.
 struct Introduction {
   char what[16] = "sennit drop-in";
   char build[44] = {};
@@ -26,7 +26,7 @@ constexpr char kRemedy[] =
     "LD_PRELOAD has to reach every rank, on every host, and lead to the same build of sennit (docs/use/mpi.md); "
     "SENNIT_TIMEOUT gives late ranks longer";
 
-/// What MPI works on: as long as the process lives, where a call does not end.
+/// MPI works on these buffers: as long as the process lives, where a call does not end.
 struct Introducing {
   Introduction mine;
   std::vector<Introduction> all;
@@ -66,11 +66,11 @@ std::string text_of(const Introduction& card) {
   return {card.build, strnlen(card.build, sizeof card.build)};
 }
 
-/// Returns what all ranks have to say of cards that came from all of them.
+/// Checks the cards of all ranks; every rank comes to an equal result.
 Status judge(const std::vector<Introduction>& cards) {
   const Introduction empty;
   for (std::size_t rank = 0; rank < cards.size(); ++rank) {
-    // What came may be a message of the program, from a rank that has no drop-in.
+    // A message of the program, from a rank that has no drop-in, may have come instead of a card.
     if (std::memcmp(cards[rank].what, empty.what, sizeof empty.what) != 0)
       return Status(Code::peer_lost, fmt::format("rank {} has no drop-in", rank), "MPI_Init", kRemedy);
     if (std::memcmp(cards[rank].build, cards[0].build, sizeof empty.build) != 0)

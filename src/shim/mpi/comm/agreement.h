@@ -1,5 +1,6 @@
-// Whether all ranks of a job have this drop-in: asked once, at the end of MPI_Init, before anything is built on it. A
-// launcher may have brought LD_PRELOAD to some ranks only, or another build of sennit; such ranks go on without it.
+// Finds out whether all ranks of a job have this drop-in: once, at the end of MPI_Init, before anything is built on
+// it. A launcher may have brought LD_PRELOAD to some ranks only, or another build of sennit; such ranks go on without
+// it.
 //
 // 1. Each rank begins to give all others a card: what it is, its build, whether it can have GPU memory. A rank that
 //    lacks the drop-in does not take part, and no rank can tell who it is: so this is a collective call that does not

@@ -1,4 +1,4 @@
-// The calls of a communicator that end in a request, at one rank, until each has begun in earnest. No such call may
+// Holds the calls of a communicator that end in a request, at one rank, until each has really begun. No such call may
 // wait for other ranks, and only when all have come to it is it known whether sennit does it (collective_vote.h); so
 // it waits here, and the program gets a request that stands for it.
 //
@@ -11,7 +11,7 @@
 // sennit does one of them at a time: kernels that wait for their peers could stand in each other's way where several
 // communicators have several in flight (one that waits for the one before it holds up another stream's behind it).
 //
-// What needs no MPI may be moved by a thread of our own too, so that a rank that computes keeps nobody waiting. Not
+// A thread of our own may move what needs no MPI, too, so that a rank that computes keeps no other waiting. Not
 // thread-safe: its owner locks.
 #pragma once
 
@@ -24,7 +24,7 @@
 
 namespace sennit::shim::mpi {
 
-/// Who moves calls on: the program, inside a call of MPI, or a thread that must not call MPI.
+/// Says who moves calls on: the program, inside a call of MPI, or a thread that must not call MPI.
 enum class Mover : std::uint8_t { program, progress_thread };
 
 /// A call in such a queue.
@@ -55,7 +55,7 @@ class QueuedCall {
   std::optional<bool> all;      ///< whether all ranks offered it
 };
 
-/// What a communicator's queue needs of it.
+/// Provides the votes that a communicator's queue needs.
 class QueueVotes {
  public:
   virtual ~QueueVotes() = default;
@@ -65,14 +65,14 @@ class QueueVotes {
   virtual void vote_no() = 0;
   virtual Result<std::optional<bool>> outcome(std::uint64_t number) = 0;
   virtual void looked(std::uint64_t number) = 0;
-  /// Returns whether sennit has a communicator beside this one to do `first` with, which all ranks offered; none
+  /// Returns whether sennit has a communicator beside this one to do `first` with, which all ranks offered; no value
   /// while it is being made. Errors: as outcome().
   virtual Result<std::optional<bool>> able(QueuedCall& first) = 0;
 };
 
 class CallQueue {
  public:
-  /// Returns whether none waits.
+  /// Returns whether no call waits.
   bool empty() const { return waiting_.empty(); }
   /// Returns whether one waits, or sennit is doing one.
   bool active() const { return !waiting_.empty() || doing_ != nullptr; }
@@ -83,7 +83,8 @@ class CallQueue {
 
  private:
   void say(QueueVotes& table);
-  /// Returns whether sennit does the first one; none while that is not known. Errors: nobody can do it.
+  /// Returns whether sennit does the first call; no value while that is not known. Errors: it can be done neither
+  /// way.
   Result<std::optional<bool>> decide(QueuedCall& first, QueueVotes& table);
 
   std::deque<std::shared_ptr<QueuedCall>> waiting_;

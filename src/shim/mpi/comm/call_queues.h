@@ -1,5 +1,5 @@
-// Queues of the program's collective calls that end in a request: each communicator has one (call_queue.h), and a
-// call waits there until it is known whether sennit does it.
+// Keeps the queues of the program's collective calls that end in a request: each communicator has one (call_queue.h),
+// and a call waits there until it is known whether sennit does it.
 //
 // State: communicators whose queues are not empty, what to do when all are, the progress thread. Lock: mutex_, which
 // is recursive, since a real function may call the program's error handler, and that MPI. Under it: the locks of
@@ -43,10 +43,10 @@ class CallQueues {
   void enqueue(Handle comm, CommState& one, const std::shared_ptr<PendingCall>& pending);
   /// Moves on what waits. Returns whether any is left.
   bool progress(Mover mover);
-  /// A call is over: tells of it. `comm`: that of its request now. Returns what the program is told.
+  /// Tells of a call that is over. `comm`: that of its request now. Returns what the program is told.
   int complete(PendingCall& pending, Handle comm);
 
-  /// How far a communicator's queue is drained.
+  /// Says how far a communicator's queue is drained.
   enum class Until : std::uint8_t {
     pending,  ///< no call waits
     done,     ///< and sennit is doing none: what does them is free

@@ -7,11 +7,11 @@ namespace sennit::shim::mpi {
 
 namespace {
 
-/// In names, so that threads which make several calls at once mix up few.
+/// These bits stand in names, so that threads which make several calls at once mix up few.
 constexpr std::uint64_t kOfGroup = std::uint64_t{1} << 63, kOfFile = std::uint64_t{1} << 62,
                         kOfWindow = std::uint64_t{1} << 61;
 
-/// The end of splitmix64: numbers that are alike become ones that are not.
+/// Does the end of splitmix64: numbers that are alike become ones that are not.
 std::uint64_t mix(std::uint64_t number) {
   number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9;
   number = (number ^ (number >> 27)) * 0x94d049bb133111eb;

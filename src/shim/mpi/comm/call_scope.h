@@ -1,10 +1,10 @@
-// Who takes part in a call of all ranks that no vote counts (collective_vote.h): one of two groups, a group, a file
-// or a window. Such calls are counted by the name that all their ranks give them (PeerQuery::arrive).
+// Says who takes part in a call of all ranks that no vote counts (collective_vote.h): one of two groups, a group, a
+// file or a window. Such calls are counted by the name that all their ranks give them (PeerQuery::arrive).
 //
 // - A file and a window have a name of their own: their ranks make them in a collective call of a communicator, whose
 //   key and whose number of that call are the same on all of them.
-// - Where nobody knows the communicator's ranks, and of two groups or a group, the name is that of the ranks: threads
-//   of a rank that make several such calls of the same ranks at once may take one for another.
+// - Where the communicator's ranks are not known, and for two groups or a group, the name stands for the ranks:
+//   threads of a rank that make several such calls of the same ranks at once may take one for another.
 #pragma once
 
 #include <cstdint>
@@ -30,21 +30,24 @@ struct CallScope {
   bool whole = true;        ///< there are none of another job
 };
 
-/// Those of all calls of this process. Local. Thread-safe.
+/// Finds the scopes of all calls of this process. Local. Thread-safe.
 class CallScopes {
  public:
   /// `rank`: this one, of MPI_COMM_WORLD.
   CallScopes(const Mpi& mpi, int rank) : mpi_(mpi), rank_(rank) {}
 
-  /// All of a communicator's, of both groups where it has two; of a group's, which are told from those of other calls
-  /// by a tag. Those of other jobs are left out: what they wait for does not come by way of sennit.
+  /// Returns the scope of all ranks of a communicator, of both groups where it has two; or of a group's ranks, which
+  /// a tag tells from those of other calls. Ranks of other jobs are left out: what they wait for does not come by way
+  /// of sennit.
   std::optional<CallScope> of(Handle comm) const;
   std::optional<CallScope> of(Handle group, int tag) const;
-  /// Of all of a file's or a window's, which are asked for once until it is forgotten; null: the MPI does not say.
+  /// Returns the scope of all ranks of a file or a window, which the MPI is asked for once until it is forgotten;
+  /// null: the MPI does not say.
   std::shared_ptr<const CallScope> of(Shared kind, Handle handle);
-  /// One was made by all ranks of a communicator: they agree on its `key`, and on the `number` of that call.
+  /// Names a file or window that all ranks of a communicator have made: they agree on its `key`, and on the `number`
+  /// of that call.
   void name(Shared kind, Handle handle, std::uint64_t key, std::uint64_t number);
-  /// The name of its own that it had.
+  /// Forgets it, and returns the name of its own that it had.
   std::optional<std::uint64_t> forget(Shared kind, Handle handle);
 
  private:

@@ -51,7 +51,8 @@ class CollectiveVote {
     return calls_;
   }
 
-  /// As vote_yes(), for a call that ends in a request; none while no place is free. looked() is owed for each.
+  /// Votes as vote_yes() does, for a call that ends in a request; no value while no place is free. looked() is owed
+  /// for each.
   std::optional<std::uint64_t> begin(std::uint32_t signature = 0) {
     const auto place = std::ranges::find_if(begun_, [&](const Place& begun) { return is_free(begun); });
     if (place == begun_.end()) return std::nullopt;
@@ -74,7 +75,7 @@ class CollectiveVote {
   void decide(std::uint64_t number, bool yes) {
     mine_.words[kDecision].store(number << 1 | (yes ? 1 : 0), std::memory_order_release);
   }
-  /// Returns what was told; none while that was not.
+  /// Returns what was told; no value while it was not told.
   std::optional<bool> decision(std::uint64_t number) const {
     const std::uint64_t told = slots_.front()->words[kDecision].load(std::memory_order_acquire);
     return told >> 1 == number ? std::optional((told & 1) != 0) : std::nullopt;
@@ -92,8 +93,8 @@ class CollectiveVote {
   /// Returns whether this rank has come to call `number`. From any thread.
   bool came(std::uint64_t number) const { return mine_.words[kCalls].load(std::memory_order_acquire) >= number; }
 
-  /// Returns whether all ranks voted yes on call `number`, and give alike; none while some have not come so far. To
-  /// be asked until it answers.
+  /// Returns whether all ranks voted yes on call `number`, and give alike; no value while some have not come so far.
+  /// To be asked until it answers.
   std::optional<bool> outcome(std::uint64_t number) const {
     bool all = true;
     if (slots_.empty()) return std::nullopt;
@@ -107,7 +108,7 @@ class CollectiveVote {
     return all;
   }
   /// Returns, where the outcome was no and before this rank's next call, the first rank that gives another thing than
-  /// rank 0; none where it is not so, or some rank did not vote yes.
+  /// rank 0; no value where all give alike, or some rank did not vote yes.
   std::optional<int> first_mismatch(std::uint64_t number) const {
     std::optional<int> other;
     const auto first = offered(*slots_.front(), number);
@@ -123,11 +124,11 @@ class CollectiveVote {
   static constexpr std::size_t kCalls = 0, kOffered = 1, kDecision = 3, kOldest = 4, kBegun = 5;  // words of a slot
   static constexpr std::size_t kPlaces[] = {kOffered, kOffered + 1, kBegun, kBegun + 1, kBegun + 2};
 
-  /// A call in one word: its number, modulo 2^40, over its signature.
+  /// Packs a call into one word: its number, modulo 2^40, over its signature.
   static std::uint64_t said(std::uint64_t number, std::uint32_t signature) {
     return number << kSignatureBits | signature;
   }
-  /// The signature of call `number` where a rank has offered it.
+  /// Returns the signature of call `number` where a rank has offered it.
   static std::optional<std::uint32_t> offered(const comm::Slot& seat, std::uint64_t number) {
     for (const std::size_t place : kPlaces) {
       const std::uint64_t word = seat.words[place].load(std::memory_order_relaxed);

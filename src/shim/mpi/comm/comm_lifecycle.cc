@@ -1,4 +1,4 @@
-// Sennit's communicator beside one of the program's: how it is made, and how it ends.
+// Makes sennit's communicator beside one of the program's, and ends it.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -48,7 +48,7 @@ void CommRegistry::begin_to_match(CommState& one, Result<std::shared_ptr<device:
     one.made.store(true, std::memory_order_release);
   };
   const auto shared = std::make_shared<decltype(make)>(std::move(make));
-  // Where no thread can be had, the other ranks are waited for here: all have come to the call, or will.
+  // The other ranks are waited for here where no thread can be had: all have come to the call, or will.
   if (auto started = start_thread([shared] { (*shared)(); }))
     one.making = std::move(*started);
   else
@@ -71,7 +71,7 @@ void CommRegistry::close(Handle comm, CommState& one, const Meanwhile& meanwhile
   for (const auto& persistent_calls : one.persistent_calls) close(comm, *persistent_calls, meanwhile);
   if (one.communicator == nullptr) return;
   (void)one.communicator->close();
-  (void)all_come(comm, meanwhile);  // nobody takes the end of a rank for its death
+  (void)all_come(comm, meanwhile);  // no rank takes the end of another for its death
   one.on_node = nullptr;
   one.communicator.reset();
 }
@@ -117,7 +117,7 @@ void CommRegistry::await_node() {
 
 bool CommRegistry::forget_all() {
   group_->slots(group_->rank()).presence.at_end.store(1, std::memory_order_release);
-  // Where all calls ended in requests and none was of GPU memory, nobody may have looked whether the ranks have met.
+  // The ranks' handshakes may not have been looked at, where all calls ended in requests and none was of GPU memory.
   for (auto& [handle, one] : all_) {
     for (Backoff backoff; !ready(handle, *one) && !group_->failed(); backoff.wait()) {
     }
@@ -126,7 +126,7 @@ bool CommRegistry::forget_all() {
   std::vector<std::pair<std::uint64_t, Handle>> order;
   for (const auto& [handle, one] : all_)
     if (one->communicator != nullptr || !one->persistent_calls.empty()) order.emplace_back(one->key, handle);
-  // In the same order on every rank, since each waits for the others of its communicator.
+  // Every rank closes them in the same order, since each waits for the others of its communicator.
   std::ranges::sort(order);
   for (const auto& [key, handle] : order) close(handle, *all_[handle], [] {});
   const bool came = all_come(mpi_.comm_world(), [] {});

@@ -49,7 +49,7 @@ Result<std::unique_ptr<CommRegistry>> CommRegistry::create(const Mpi& mpi, Betwe
   std::random_device random;
   std::uint64_t mine = std::uint64_t{random()} << 32 | random();
   std::vector<std::uint64_t> all(static_cast<std::size_t>(world.size));
-  // Behind this every rank hears words.
+  // Every rank handles control messages after this.
   if (const int code = mpi.all_gather(mpi.comm_world(), &mine, all.data(), sizeof mine); code != 0)
     return Status(Code::system_error, fmt::format("MPI_Allgather returned error {}", code));
   made->job_ = all.front();

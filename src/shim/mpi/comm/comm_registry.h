@@ -1,5 +1,5 @@
-// The program's communicators as the drop-in knows them: which have all their ranks on this node, what those ranks
-// say of their calls, and sennit's communicator beside each.
+// Keeps the program's communicators as the drop-in knows them: which have all their ranks on this node, what those
+// ranks say of their calls, and sennit's communicator beside each.
 #pragma once
 
 #include <array>
@@ -38,10 +38,11 @@ struct CommState {
 
   CommShape shape;
   std::vector<int> ranks;  ///< of MPI_COMM_WORLD, negative for those of other jobs; of both groups where it has two
-  /// Its ranks have met: what follows is known of all of them. Until then this rank's own votes alone are known.
+  /// Says that its ranks have met: what follows is known of all of them. Until then only this rank's own votes are
+  /// known.
   std::atomic<bool> ready{false};
   std::uint64_t key = 0;                 ///< orders communicators alike on all their ranks
-  std::unique_ptr<CollectiveVote> vote;  ///< of its ranks on this node; null where nobody knows them
+  std::unique_ptr<CollectiveVote> vote;  ///< of its ranks on this node; null where they are not known
   bool broken = false;                   ///< a rank was lost before they had met
   bool whole = false;                    ///< all its ranks are known; else calls are left to the real functions
   std::optional<Nodes> nodes;            ///< where they are several
@@ -51,20 +52,20 @@ struct CommState {
   std::unique_ptr<Communicator> communicator;
   OneNode* on_node = nullptr;  ///< sennit's communicator, where it is one of ranks on this node
 
-  /// Returns whether this rank leads its node.
+  /// Returns whether this rank leads its node in the communicator.
   bool leads() const { return nodes->place(shape.rank).rank == 0; }
 
   CallQueue queue;                  ///< of calls that end in a request
   std::atomic<bool> waits{false};   ///< whether any of those waits,
   std::atomic<bool> active{false};  ///< or is being done by sennit
   std::optional<int> device;        ///< that those are on, until sennit's communicator has one
-  /// Of calls that no vote counts; none: not asked yet, or some are of another job.
+  /// Says who takes part in calls that no vote counts; no value: not asked yet, or some ranks are of another job.
   std::optional<CallScope> scope;
   bool asked = false;  ///< for those
 
-  /// Persistent collective calls may start in another order on each rank, so each that sennit does has a
-  /// sennit communicator of its own, and a queue of its own; in the order of their initialization. Who does one holds
-  /// it.
+  /// Persistent collective calls may start in another order on each rank, so each that sennit does has a sennit
+  /// communicator of its own, and a queue of its own; in the order of their initialization. The call that does one
+  /// holds it.
   std::vector<std::shared_ptr<CommState>> persistent_calls;
 
  private:
@@ -79,14 +80,14 @@ struct CommState {
 /// This process's slots for votes in the control segment. Not thread-safe.
 class VoteSlots {
  public:
-  /// -1: none is left.
+  /// -1: no slot is left.
   int take() {
     if (free_.empty()) return next_ < comm::RankSlots::kVotes ? next_++ : -1;
     const int slot = free_.back();
     free_.pop_back();
     return slot;
   }
-  /// `slot`: below 0: none was taken.
+  /// `slot`: below 0: no slot was taken.
   void give_back(int slot) {
     if (slot >= 0) free_.push_back(slot);
   }
@@ -102,7 +103,7 @@ class VoteSlots {
 /// CallQueues. Thread-safe.
 class CommRegistry {
  public:
-  /// What this rank does while it waits for others, again and again: they may wait for something of it.
+  /// Is called again and again while this rank waits for others: they may wait for something of it.
   using Meanwhile = std::function<void()>;
 
   /// Collective over MPI_COMM_WORLD. `between`: how collectives of several nodes are to travel. Errors: those of
@@ -114,17 +115,18 @@ class CommRegistry {
   NodeVote& node_vote() { return *node_vote_; }
   PeerQuery& peer_query() { return *peer_query_; }
   CallScopes& scopes() { return scopes_; }
-  /// Of all ranks of MPI_COMM_WORLD, for the drop-in alone; kNoHandle where they are on one node, or there is none.
+  /// Returns a communicator of all ranks of MPI_COMM_WORLD, for the drop-in alone; kNoHandle where they are on one
+  /// node, or it could not be made.
   Handle beside() const { return beside_; }
   std::array<std::uint64_t, 2> job() const { return {job_, ~job_}; }
 
-  /// Who is behind a rank of a communicator.
+  /// Says which process a rank of a communicator is.
   struct Peer {
     int world_rank = -1;  ///< of MPI_COMM_WORLD; -1 for one of another job
     /// Tells of the communicator's ranks and their order, alike on all of them; 0 where it has two groups.
     std::uint64_t members = 0;
   };
-  /// Local.
+  /// Finds out who is behind a rank. Local.
   Peer peer(Handle comm, int rank);
   int world_rank(Handle comm, int rank) { return peer(comm, rank).world_rank; }
 
@@ -132,11 +134,12 @@ class CommRegistry {
   void listen();
   bool listens(int world_rank);
 
-  /// Returns whether those of `awaited`, ranks of MPI_COMM_WORLD on other nodes, have come to this rank's latest call
-  /// of `one`; where some have no part in it, all its ranks on other nodes. False while that is not known.
+  /// Returns whether the ranks in `awaited`, of MPI_COMM_WORLD and on other nodes, have come to this rank's latest
+  /// call of `one`; where some have no part in the call, whether all its ranks on other nodes have. False while that
+  /// is not known.
   bool came_elsewhere(const CommState& one, std::span<const int> awaited);
 
-  /// A file or a window was made by all ranks of `comm`, in this rank's latest call there.
+  /// Names a file or a window that all ranks of `comm` have made, in this rank's latest call there.
   void name(Shared kind, Handle made, Handle comm);
   /// Collective over `comm`, whose rank `leader` and the rank `remote` of `between` do the same, in a communicator of
   /// others: all ranks of both have come. Errors: one of them was lost.
@@ -169,7 +172,7 @@ class CommRegistry {
   /// forgotten.
   void forget_freed(Handle comm);
 
-  /// Null: not seen before.
+  /// Returns what is known of a communicator; null: not seen before.
   CommState* find(Handle comm) const;
   /// Collective over `comm`, in its first collective call: its ranks begin to meet.
   CommState& begin_handshake(Handle comm);
@@ -177,23 +180,23 @@ class CommRegistry {
     CommState* const known = find(comm);
     return known != nullptr ? *known : begin_handshake(comm);
   }
-  /// Collective over `comm`: what each rank says. None of a communicator that is of no use any more.
+  /// Collective over `comm`: what each rank says. No value for a communicator that is revoked.
   std::optional<std::vector<std::uint64_t>> ask(Handle comm, const CommState& one, std::uint64_t mine,
                                                 const Meanwhile& meanwhile) const;
   /// Collective over `comm`: one more for a persistent call. Where it has no sennit communicator, on every rank,
   /// `why_not` says why.
   std::shared_ptr<CommState> repeat(Handle comm, CommState& one, Result<std::shared_ptr<device::Executor>> executor,
                                     int device, const Meanwhile& meanwhile);
-  /// Returns whether its ranks have met, which this moves on.
+  /// Moves on the handshake of the communicator's ranks, and returns whether it has ended.
   bool ready(Handle comm, CommState& one);
-  /// Why such work on several nodes is left to the real function; empty: it is not. The same on all ranks.
+  /// Says why such work on several nodes is left to the real function; empty: it is not. Equal on all ranks.
   std::string_view why_not(const CommState& one, const Work& work) const {
     return SeveralNodes::why_not(mpi_, work, *one.nodes, way(*one.nodes));
   }
   /// Collective: makes sennit's communicator. Where that fails, on every rank, there is none and `why_not` says why.
   void match(Handle comm, CommState& one, Result<std::shared_ptr<device::Executor>> executor, int device);
-  /// The same for ranks on this node, by a thread, without a call of MPI. matched(): whether there is such a
-  /// communicator; none while it is being made, or was never begun.
+  /// Makes it likewise for ranks on this node, by a thread, without a call of MPI. matched() returns whether there is
+  /// such a communicator; no value while it is being made, or was never begun.
   void begin_to_match(CommState& one, Result<std::shared_ptr<device::Executor>> executor, int device);
   std::optional<bool> matched(CommState& one);
 
@@ -208,7 +211,7 @@ class CommRegistry {
   std::unique_ptr<CommState> make(Handle comm);
   /// Returns why calls are left to the real functions, by what all ranks say; empty: they are not.
   std::string look_at(std::span<const CommInfo> infos, CommState& one) const;
-  /// All ranks have given theirs; none: they could not be asked.
+  /// Ends the handshake, in which all ranks have given their infos; empty: they could not be asked.
   void finish_handshake(CommState& one, std::vector<CommInfo> infos);
   Status take(CommState& one, Result<std::unique_ptr<OneNode>> made);
   void say_unmatched(const CommState& one, const Status& status) const;
@@ -218,12 +221,12 @@ class CommRegistry {
   }
   /// Waits for all ranks of `comm`; false where one of them will not come.
   bool all_come(Handle comm, const Meanwhile& meanwhile) const;
-  /// Until what has begun on `comm` is done, or never will be: then kNeverDone. MPI's code.
+  /// Waits until what has begun on `comm` is done, or never will be: then kNeverDone. Returns MPI's code.
   int finish(Handle comm, Handle request, const Meanwhile& meanwhile) const;
   comm::Slot& slot_of(int world_rank, int slot) const {
     return group_->slots(world_rank).votes[static_cast<std::size_t>(slot)];
   }
-  /// Until those of this node that live have come to the end, too: they may still want what was left for them.
+  /// Waits until the living ranks of this node have come to the end, too: they may still want what was left for them.
   void await_node();
 
   const Mpi& mpi_;
@@ -235,7 +238,7 @@ class CommRegistry {
   CallScopes scopes_;
   Handle beside_ = kNoHandle;
   std::uint64_t job_ = 0;  // known to its ranks alone
-  /// A number that no other state of any of these objects has had.
+  /// Sets a number that no other state of any of these objects has had.
   void changed();
   std::atomic<std::uint64_t> state_{0};
   mutable std::shared_mutex mutex_;

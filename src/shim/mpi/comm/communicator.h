@@ -1,4 +1,5 @@
-// sennit's communicator beside one of MPI's: the same ranks, each with the GPU that its buffers are on.
+// Declares sennit's communicator beside one of MPI's: it has the same ranks, each with the GPU that its buffers are
+// on.
 #pragma once
 
 #include <string>
@@ -14,8 +15,8 @@ class Communicator {
 
   virtual int device() const = 0;
 
-  /// Before perform(), on every rank: why the work is left to the real function after all, where that depends on what
-  /// other ranks give; empty: it is not. The same on all ranks. Errors: as perform().
+  /// Returns why the work is left to the real function after all, where that depends on what other ranks give; empty:
+  /// it is not. Before perform(), on every rank; equal on all ranks. Errors: as perform().
   virtual Result<WhyNot> why_not(const Work& work) {
     (void)work;
     return WhyNot();
@@ -24,7 +25,7 @@ class Communicator {
   /// Does the work and waits for it. Every rank does the same. Errors: as Collectives::call.
   virtual Status perform(Work& work) = 0;
 
-  /// Returns how such work is done: "two_shot_packets, 16 blocks".
+  /// Describes the plan that does such work: "two_shot_packets, 16 blocks".
   virtual std::string plan_of(const Work& work) = 0;
 
   /// Collective: no rank uses it any more.

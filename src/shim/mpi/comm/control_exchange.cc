@@ -11,13 +11,13 @@ namespace sennit::shim::mpi {
 
 namespace {
 
-/// What such words begin with: no other word between processes does (node_vote.cc).
+/// Begins the control messages of exchanges: no other message between processes begins so (node_vote.cc).
 constexpr std::uint64_t kExchanged = 0x6578'6368'616e'6765;
 
 /// Longer items come in pieces: four numbers stand before each, and its own length. A limit.
 constexpr std::size_t kLargestPiece = comm::kLargestWord - 5 * sizeof(std::uint64_t);
 
-/// Between two looks whether its ranks live: a default.
+/// So much time passes between two looks whether its ranks live: a default.
 constexpr std::chrono::milliseconds kBetweenLooks(20);
 
 }  // namespace

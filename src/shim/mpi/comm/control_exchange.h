@@ -1,5 +1,5 @@
-// How ranks of a communicator meet beside the program: over words between their processes (comm/agent.h), without a
-// call of MPI. So a thread of our own can wait there while the program goes on.
+// Lets ranks of a communicator meet beside the program: over control messages between their processes (comm/agent.h),
+// without a call of MPI. So a thread of our own can wait there while the program goes on.
 #pragma once
 
 #include <condition_variable>
@@ -17,8 +17,8 @@ namespace sennit::shim::mpi {
 
 class ControlExchanges {
  public:
-  /// Sends a rank of MPI_COMM_WORLD a word of at most comm::kLargestWord bytes; never loses one, and keeps the order
-  /// of those to one rank.
+  /// Sends a rank of MPI_COMM_WORLD a control message of at most comm::kLargestWord bytes; never loses a message, and
+  /// keeps the order of those to one rank.
   using Send = std::function<void(int rank, comm::Bytes word)>;
   /// ok while these ranks of MPI_COMM_WORLD live.
   using Check = std::function<Status(std::span<const int> ranks)>;
@@ -29,9 +29,9 @@ class ControlExchanges {
   /// exchange. It waits as long as MPI would, but not for ranks that died. This object outlives it.
   std::unique_ptr<comm::Exchange> open(std::uint64_t key, std::vector<int> ranks, int own);
 
-  /// A word has come. From any thread. False: it is not one of these.
+  /// Handles a control message that has come. From any thread. False: it is not one of these.
   bool on_message(int from, const comm::Bytes& word);
-  /// Ends all of them: nobody comes any more.
+  /// Ends all of them: no rank comes any more.
   void end();
 
  private:

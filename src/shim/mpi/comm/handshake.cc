@@ -21,8 +21,8 @@ CommState::~CommState() {
   if (making.joinable()) making.join();
 }
 
-/// What was begun on a revoked communicator, or with a lost rank, never ends, and MPI may write there as long as the
-/// process lives.
+/// Keeps an exchange that was begun on a revoked communicator, or with a lost rank: it never ends, and MPI may write
+/// there as long as the process lives.
 void CommRegistry::keep_for_ever(std::shared_ptr<void> pending) {
   static std::mutex mutex;
   static auto* const kept = new std::vector<std::shared_ptr<void>>();
@@ -70,7 +70,7 @@ std::unique_ptr<CommState> CommRegistry::make(Handle comm) {
     one->why_not = kNotAsked;
   else if (one->shape.inter)
     one->why_not = "communicator with two groups";
-  // Those of another job may run without sennit, and could then not be asked: each rank sees some of another job.
+  // Ranks of another job may run without sennit, and could then not be asked: each rank sees some of another job.
   else if (std::ranges::any_of(one->ranks, [](int rank) { return rank < 0; }))
     one->why_not = "ranks of several jobs";
   if (one->why_not.empty()) {

@@ -1,4 +1,4 @@
-// How the ranks of a communicator meet: what they tell each other in its first collective call.
+// Describes the handshake of a communicator's ranks: what they tell each other in its first collective call.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace sennit::shim::mpi {
 
-/// What a rank tells the others of a communicator.
+/// Holds what a rank tells the others of a communicator.
 struct CommInfo {
   std::uint64_t key = 0;
   int slot = -1;
@@ -17,7 +17,7 @@ struct CommInfo {
   bool lost = false;  ///< a rank, or one by whom control messages go from node to node
 };
 
-/// What MPI works on until all ranks have given theirs.
+/// Holds what MPI works on until all ranks have given theirs.
 struct Handshake {
   CommInfo mine;
   std::vector<CommInfo> all;

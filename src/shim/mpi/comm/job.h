@@ -1,5 +1,5 @@
-// What all services know of this process's MPI job. DropIn::start() fills it in and finish() empties it, while no
-// other call of the program's is under way; in between all threads may read it. It has no lock: what it points at
+// Holds what all services know of this process's MPI job. DropIn::start() fills it in and finish() empties it, while
+// no other call of the program's is under way; in between all threads may read it. It has no lock: what it points at
 // locks itself.
 #pragma once
 

@@ -9,8 +9,8 @@ namespace {
 
 enum class Word : std::uint64_t { offered, refused, ask };
 
-/// Before a node's word is asked for, and most time between two questions. Defaults: far longer than a word takes,
-/// and far shorter than anybody notices.
+/// A leader waits so long before it asks for a node's message, and at most so long between two questions. Defaults:
+/// far longer than a message takes, and too short to be noticed.
 constexpr std::chrono::milliseconds kFirstPatience(1), kMostPatience(64);
 
 comm::Bytes word(Word what, std::uint64_t key, std::uint64_t number, std::uint32_t signature = 0) {
@@ -90,7 +90,8 @@ void NodeVote::on_message(int from, const comm::Bytes& heard) {
     return;
   }
   if (what == Word::refused) {
-    // To a question of this node's; another answer to it may have come before, and it left since.
+    // The answer is to a question of this node's; another answer may have come before, and this node may have left
+    // since.
     if (const auto found = all_.find(key); found != all_.end()) found->second.said[from].refused = number;
     return;
   }

@@ -1,16 +1,16 @@
 // The nodes of a communicator vote on a collective call for which every rank of a node has voted yes with its GPU
 // buffers (collective_vote.h): whether it was so on all nodes.
 //
-// 1. The first rank of each node leads it. When all its ranks have offered call k, it tells the other leaders
-// so.
-// 2. It waits until all of them have told the same: then every node does the call with sennit. No node tells this of
-//    a call and then leaves it.
-// 3. A node where a rank has host memory tells nothing, since such calls must cost nothing. Who has waited for
-//    its word too long asks; the asked process's own thread looks at its vote, and says so when a rank has
-//    passed: then no node does the call with sennit, since every other one will ask too.
+// 1. The first rank of each node leads it. When all its ranks have voted yes on call k, it says so to the other
+//    leaders.
+// 2. It waits until all of them have said so: then every node does the call with sennit. No node says this of a call
+//    and then leaves it.
+// 3. A node where a rank has host memory says nothing, since such calls must cost nothing. A leader that has waited
+//    for its message too long asks; the asked process's own thread looks at its vote, and answers when a rank has
+//    voted no: then no node does the call with sennit, since every other one will ask too.
 //
-// A node that has heard of all others may be done with call k, and offer its next one, before another node has
-// looked. There it waits to hear of all again, whatever some say; so the two latest offers of each are enough to
+// A node that has heard from all others may be done with call k, and vote on its next one, before another node has
+// looked. There it waits to hear from all again, whatever some say; so the two latest yes votes of each are enough to
 // remember.
 #pragma once
 
@@ -30,7 +30,8 @@ namespace sennit::shim::mpi {
 class NodeVote {
  public:
   using Clock = std::chrono::steady_clock;
-  /// Sends a rank of MPI_COMM_WORLD a word; never loses one, and keeps the order of those to one rank.
+  /// Sends a rank of MPI_COMM_WORLD a control message; never loses a message, and keeps the order of those to one
+  /// rank.
   using Send = std::function<void(int rank, comm::Bytes word)>;
 
   explicit NodeVote(Send tell) : send_(std::move(tell)) {}
@@ -40,16 +41,17 @@ class NodeVote {
   void join(std::uint64_t key, const CollectiveVote& vote, std::vector<int> others);
   void leave(std::uint64_t key);
   void leave_all();
-  /// Of how many communicators it remembers anything.
+  /// Returns the number of communicators that it remembers anything of.
   std::size_t joined() const;
 
   /// Notes that all ranks of this node have voted yes on call `number`, greater than any before, and give alike what
   /// `signature` is of.
   void vote_yes(std::uint64_t key, std::uint64_t number, std::uint32_t signature = 0);
-  /// Returns whether all nodes have, and give the same; none while that is not known. To be asked until it answers.
+  /// Returns whether all nodes have voted yes, and give alike; no value while that is not known. To be asked until it
+  /// answers.
   std::optional<bool> outcome(std::uint64_t key, std::uint64_t number, Clock::time_point now = Clock::now());
 
-  /// A word has come. From any thread.
+  /// Handles a control message that has come. From any thread.
   void on_message(int from, const comm::Bytes& word);
 
  private:

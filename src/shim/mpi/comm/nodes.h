@@ -1,4 +1,4 @@
-// How the ranks of a communicator lie on nodes, the same for all of them.
+// Says how the ranks of a communicator lie on nodes; equal for all of them.
 #pragma once
 
 #include <span>

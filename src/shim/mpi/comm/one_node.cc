@@ -21,7 +21,7 @@ Result<std::unique_ptr<OneNode>> OneNode::create(std::unique_ptr<comm::Exchange>
                                                  Result<std::shared_ptr<device::Executor>> executor, int device) {
   try {
     return make(std::move(exchange), std::move(executor), device);
-  } catch (const std::bad_alloc&) {  // a thread makes some, and nobody else would catch it there
+  } catch (const std::bad_alloc&) {  // a thread makes some, and nothing else would catch it there
     return Status(Code::out_of_memory, "no memory");
   }
 }
@@ -39,7 +39,7 @@ Result<std::unique_ptr<OneNode>> OneNode::make(std::unique_ptr<comm::Exchange> e
   if (!inner) return inner.status();
   made->inner_ = std::move(*inner);
   made->inner_->choose_by();
-  // Where a GPU has no memory for what ranks share, all know it before there is anything to do.
+  // All ranks learn here, before there is anything to do, that a GPU has no memory for what they share.
   if (auto status = made->collectives().meet(); !status) return status;
   return made;
 }
@@ -70,7 +70,7 @@ Result<bool> OneNode::ended() {
 
 Result<std::byte*> OneNode::scratch(std::uint64_t bytes) {
   if (scratch_.bytes() < bytes) {
-    // What was begun before may still use what there is.
+    // Work that was begun before may still use the present scratch.
     if (auto status = node().synchronize(node().lane()); !status) return collectives().explain(status);
     auto more = node().executor().allocate(node().device(), bytes);
     // The GPU reaches it too. The other ranks, which may have memory, are in the collective already.

@@ -1,4 +1,4 @@
-// Sennit's communicator beside one whose ranks are all on one node.
+// Implements sennit's communicator beside one whose ranks are all on one node.
 #pragma once
 
 #include <memory>
@@ -26,8 +26,7 @@ class OneNode final : public Communicator {
   std::string plan_of(const Work& work) override;
   Status close() override;
 
-  /// Begins the work, behind what was begun before, and waits for nobody.
-  /// Errors: as Collectives::call.
+  /// Begins the work, behind what was begun before, and waits for no rank. Errors: as Collectives::call.
   Status begin(Work& work);
   /// Returns whether the work that was begun last has ended. Errors: those of a wait that passed its limit, of a lost
   /// rank.

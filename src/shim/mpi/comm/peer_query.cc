@@ -8,7 +8,7 @@ namespace sennit::shim::mpi {
 
 namespace {
 
-/// What such words begin with: no other word between processes does (control_exchange.cc, node_vote.cc).
+/// Begins such control messages: no other message between processes begins so (control_exchange.cc, node_vote.cc).
 constexpr std::uint64_t kQuestion = 0x7175'6573'7469'6f6e;
 
 enum class Asked : std::uint64_t {
@@ -24,11 +24,11 @@ enum class Asked : std::uint64_t {
   has_arrived
 };
 
-/// Between two looks whether the asked rank lives: a default.
+/// Between two looks whether the asked rank lives so much time passes: a default.
 constexpr std::chrono::milliseconds kLookAtRanks(20);
 
-/// Before a rank is asked again whether it has come, and most time between two questions. Defaults: somewhat longer
-/// than an answer takes, and as short as nobody notices.
+/// A rank is asked again after so long whether it has come, and at most so long after. Defaults: somewhat longer than
+/// an answer takes, and too short to be noticed.
 constexpr std::chrono::microseconds kFirstAsking(200), kMostAsking(5000);
 
 /// Names that have ended and are still answered for. A default: some MPIs let a rank go on from where a file or a
@@ -37,7 +37,7 @@ constexpr std::size_t kMostEnded = 1024;
 
 constexpr std::size_t kMostNumbers = 6;
 
-/// That follow such a word.
+/// Returns how many numbers follow in such a message.
 constexpr std::size_t numbers_of(Asked what) {
   switch (what) {
     case Asked::listens:

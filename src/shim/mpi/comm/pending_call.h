@@ -1,4 +1,4 @@
-// A call of the program's that ends in a request and waits in a queue (call_queue.h).
+// Holds a call of the program's that ends in a request and waits in a queue (call_queue.h).
 #pragma once
 
 #include <atomic>
@@ -40,10 +40,10 @@ class PendingCall final : public QueuedCall {
   std::chrono::nanoseconds took{};  ///< of the call, without what came later
   std::uint64_t bytes = 0;          ///< message_size(), where somebody asks
 
-  /// Returns whether it is over, which this moves on. Only in the program's calls of MPI.
+  /// Moves the call on, and returns whether it is over. Only in the program's calls of MPI.
   bool over();
-  /// Returns what it ended with, once it is over: MPI's code of the real function, whose error handler has been
-  /// called; the error of sennit's; what is to be copied back.
+  /// Returns MPI's code of the real function, whose error handler has been called, once the call is over. status() is
+  /// the error of sennit's; staged() is what is to be copied back.
   int code() const { return code_; }
   const Status& status() const { return status_; }
   StagedBuffers* staged() const { return staged_.get(); }

@@ -1,4 +1,4 @@
-// A thread that moves on what does not need the program: it sleeps while there is nothing.
+// Runs a thread that moves on what does not need the program: it sleeps while there is nothing.
 #pragma once
 
 #include <sched.h>
@@ -43,8 +43,8 @@ class ProgressThread {
   }
 
  private:
-  /// Between two looks: at first nothing but room for others, then longer and longer. Defaults: at most a tenth of a
-  /// percent of a processor, and nobody waits long for a rank that computes.
+  /// The thread waits between two looks: at first it only yields to others, then it waits longer and longer.
+  /// Defaults: at most a tenth of a percent of a processor, and no rank waits long for one that computes.
   static constexpr int kSpins = 100;
   static constexpr std::chrono::microseconds kFirstNap{20}, kLongestNap{1000};
 

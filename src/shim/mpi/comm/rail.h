@@ -1,4 +1,4 @@
-// The program's own MPI as what carries bytes between nodes.
+// Has the program's own MPI carry bytes between nodes.
 #pragma once
 
 #include <numeric>
@@ -34,7 +34,7 @@ class MpiRail final : public net::Rail {
     return checked("MPI_Scatter", mpi_.scatter_rows(comm_, rows, static_cast<int>(bytes), root, node_));
   }
   Status all_to_all(const std::byte* from, std::byte* to, std::uint64_t bytes) override {
-    // Its own row would be copied for nothing.
+    // This rank's own row would be copied for nothing.
     std::vector<int> lengths(static_cast<std::size_t>(nodes_), static_cast<int>(bytes)), places = lengths;
     lengths[static_cast<std::size_t>(node_)] = 0;
     std::exclusive_scan(places.begin(), places.end(), places.begin(), 0);

@@ -12,12 +12,12 @@ namespace {
 /// Defaults; where nodes have one rank nothing is saved but by doing all stages at once.
 constexpr std::uint64_t kLeast = 512 << 10, kLeastAlone = 4 << 20;
 
-/// And an all-to-all, which goes in rounds (net/all_to_all.h), where ranks have less than this for each round. A
-/// default: a message that takes longer on the network than GPUs take to begin its copies.
+/// Smaller rounds of an all-to-all (net/all_to_all.h) are staged, too. A default: a message that takes longer on the
+/// network than GPUs take to begin its copies.
 constexpr std::uint64_t kLeastOfRound = 128 << 10;
 
-/// And what goes in rows as long as the longest message, where these would be so many times as long as all messages.
-/// A default.
+/// Rows as long as the longest message are staged, too, where they would be so many times as long as all messages. A
+/// default.
 constexpr std::uint64_t kMostOfRow = 2;
 
 constexpr WhyNot kOtherLengths = "ranks on several nodes, and messages of very different lengths";
@@ -28,18 +28,18 @@ bool is_all_to_all(const Work& work) {
   return work.family == Family::Alltoall || work.family == Family::Alltoallv;
 }
 
-/// Returns whether ranks other than the root know the length of their own message alone.
+/// Returns whether ranks other than the root know only the length of their own message.
 bool is_of_one_rank(const Work& work) {
   return work.family == Family::Gatherv || work.family == Family::Scatterv;
 }
 
-/// Bytes of this rank's message in such a call; 0 in place.
+/// Returns the bytes of this rank's message in such a call; 0 in place.
 std::uint64_t own_of(const Work& work) {
   const auto& all = work.family == Family::Gatherv ? work.sent : work.received;
   return all[static_cast<std::size_t>(work.request.root)];
 }
 
-/// Bytes of the shortest message that this rank knows, if any; empty ones are none.
+/// Returns the bytes of the shortest message that this rank knows, if any; empty ones do not count.
 std::uint64_t shortest_of(const Work& work) {
   std::uint64_t shortest = ~std::uint64_t{0};
   for (const auto* const all : {&work.sent, &work.received})
@@ -48,7 +48,7 @@ std::uint64_t shortest_of(const Work& work) {
   return shortest;
 }
 
-/// Returns whether rows as long as the longest message carry too little.
+/// Returns whether rows as long as the longest message would carry too little data.
 bool are_uneven(std::uint64_t longest, std::uint64_t total, std::size_t ranks) {
   return longest * ranks > kMostOfRow * total;
 }
@@ -58,7 +58,7 @@ std::uint64_t least_of(const Nodes& nodes) {
   return nodes.places.size() == static_cast<std::size_t>(nodes.count) ? kLeastAlone : kLeast;
 }
 
-/// Returns where parts begin that lie one behind the other.
+/// Returns the offsets of parts that lie one behind the other.
 std::vector<std::uint64_t> begins_of(const std::vector<std::uint64_t>& parts) {
   std::vector<std::uint64_t> begins(parts.size());
   std::exclusive_scan(parts.begin(), parts.end(), begins.begin(), std::uint64_t{0});
@@ -90,7 +90,7 @@ std::string_view SeveralNodes::why_not(const Mpi& mpi, const Work& work, const N
   const std::uint64_t least = least_of(nodes);
   const std::uint64_t least_of_rounds = all_to_all ? kLeastOfRound * static_cast<unsigned>(nodes.count) : 0;
   const std::uint64_t bytes = work.bytes * (is_of_each(request.operation) ? ranks : 1);
-  // Of a gather or scatter of different lengths no rank but the root knows all bytes: each judges by what it knows,
+  // No rank but the root knows all bytes of a gather or scatter of different lengths: each judges by what it knows,
   // as the root does of it, so that for a small one no rank offers what another refuses, and waits to hear so.
   const bool small =
       is_of_one_rank(work) ? shortest_of(work) < least / ranks : bytes < std::max(least, least_of_rounds);
@@ -234,7 +234,7 @@ Status SeveralNodes::close() {
 }
 
 SeveralNodes::~SeveralNodes() {
-  // What is made over the communicators goes before them.
+  // Objects that were made over the communicators are destroyed before them.
   all_.reset();
   here_.reset();
   for (Handle* comm : {&node_comm_, &rail_comm_})

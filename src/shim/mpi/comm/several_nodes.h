@@ -1,5 +1,5 @@
-// Sennit's communicator beside one whose ranks are on several nodes: one of its ranks on this node, and a rail of
-// the program's MPI to those in the same place on other nodes.
+// Implements sennit's communicator beside one whose ranks are on several nodes: one of its ranks on this node, and a
+// rail of the program's MPI to those in the same place on other nodes.
 #pragma once
 
 #include <memory>
@@ -21,7 +21,7 @@ class SeveralNodes final : public Communicator {
   static Result<std::unique_ptr<SeveralNodes>> create(const Mpi& mpi, Handle comm, CommShape shape,
                                                       const Nodes& nodes, net::Way way,
                                                       Result<std::shared_ptr<device::Executor>> executor, int device);
-  /// Why such work is left to the real function; empty: it is not. The same on all ranks.
+  /// Says why such work is left to the real function; empty: it is not. Equal on all ranks.
   static std::string_view why_not(const Mpi& mpi, const Work& work, const Nodes& nodes, net::Way way);
 
   int device() const override { return here_->device(); }
@@ -35,13 +35,13 @@ class SeveralNodes final : public Communicator {
   /// Collective: what the ranks of an all-to-all-v have for each other, or those of a gather or scatter of different
   /// lengths for its root or from it.
   Status meet(const Work& work);
-  /// Of such a gather or scatter, after meet().
+  /// Returns the messages of such a gather or scatter, after meet().
   net::OfOneRank messages_of(const Work& work) const;
 
   const Mpi& mpi_;
   const Nodes nodes_;
   net::Place own_;
-  /// Of the latest meet(), in bytes, of all ranks; and see net::Messages.
+  /// Holds the lengths of the latest meet(), in bytes, of all ranks; see also net::Messages.
   struct {
     std::uint64_t longest = 0, total = 0;
     std::vector<std::uint64_t> passed;  // all-to-all-v

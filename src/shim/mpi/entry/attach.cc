@@ -1,4 +1,4 @@
-// Where the preloaded library hands over, once it knows the program's MPI.
+// Takes over from the preloaded library, once that knows the program's MPI.
 #include "shim/mpi/entry/attach.h"
 
 #include <cstdio>

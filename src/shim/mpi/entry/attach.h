@@ -1,4 +1,4 @@
-// The drop-in's beginning in a process.
+// Begins the drop-in in a process.
 #pragma once
 
 #include "shim/front/front.h"
@@ -11,7 +11,7 @@ namespace sennit::shim::mpi {
 template <class Abi>
 int attach(const sennit_front& front);
 
-/// The memory that the program has, as the drop-in knows it; null before it is attached.
+/// Returns the memory that the program has, as the drop-in knows it; null before it is attached.
 stage::PointerCache*& memories_of_program();
 
 }  // namespace sennit::shim::mpi

@@ -1,5 +1,5 @@
-// How the drop-in is attached to an MPI of one ABI. It is instantiated in a file an ABI (attach_mpich.cc and others),
-// since all wrappers are compiled there.
+// Attaches the drop-in to an MPI of one ABI. It is instantiated in a file an ABI (attach_mpich.cc and others), since
+// all wrappers are compiled there.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// The wrappers of MPI_Buffer_attach and MPI_Buffer_detach: a program may give GPU memory for its buffered sends,
-// which the MPI writes itself. It gets as much of the host's, and the program its own back.
+// Wraps MPI_Buffer_attach and MPI_Buffer_detach: a program may give GPU memory for its buffered sends, which the MPI
+// writes itself. The MPI gets as much host memory, and the program gets its own back.
 #pragma once
 
 #include <cstring>
@@ -53,7 +53,7 @@ int Buffer_detach_c(void* address, Count* size) {
   return detach_buffer(drop_in<Abi>(), address, size, Real<Abi>::of(&Buffer_detach_c<Abi>, Entry::Buffer_detach_c));
 }
 
-/// Where the MPI lacks those with large counts.
+/// Stands in for the function with large counts where the MPI lacks it.
 template <class Abi>
 int Buffer_attach_narrowed(void* buffer, Count size) {
   if (size > std::numeric_limits<int>::max()) return drop_in<Abi>().mpi->fail(kNoHandle, kErrCount);

@@ -1,8 +1,8 @@
-// The way of a call of any function that takes memory, over its description (description.h).
+// Takes a call of any function that takes memory on its way, over its description (description.h).
 //
 // 1. An entry point makes a Frame of its arguments. Sends and receives of host memory, whose time counts, are left to
 //    the MPI before that.
-// 2. What comes before the call: all ranks of those that only the MPI carries out (maker, file, neighbor …).
+// 2. All ranks come first to a call that only the MPI carries out (maker, file, neighbor …).
 // 3. Where no buffer has to do with GPU memory, the call is left to the MPI (pass_on): by the program's own function,
 //    or, while requests move that the drop-in looks after, by one that does not block.
 // 4. Else the frame becomes a Call, and performing.h carries that out.
@@ -30,7 +30,7 @@ template <class Abi, class Int>
 int send_and_receive_in_place(void* buf, Int count, typename Abi::Datatype datatype, int dest, int sendtag,
                               int source, int recvtag, typename Abi::Comm comm, typename Abi::Status* status);
 
-/// The program's own definition of a function.
+/// Returns the program's own definition of a function.
 template <class Abi>
 void* own_function(Entry entry) {
   return Process<Abi>::instance().real[static_cast<std::size_t>(entry)];
@@ -50,8 +50,8 @@ int exchange_by_two_requests(const Frame& frame) {
   return all(reinterpret_cast<void*>(&send_and_receive_in_place<Abi, Int>), frame.bits.data());
 }
 
-/// A send or a receive that blocks, by the function that ends in a request, so that requests that the drop-in looks
-/// after move while it waits.
+/// Makes a send or a receive that blocks, by the function that ends in a request, so that requests that the drop-in
+/// looks after move while it waits.
 template <class Abi, class Int>
 int message_by_request(const Frame& frame) {
   auto request = no_request<Abi>();
@@ -92,8 +92,8 @@ Handle file_of(const Frame& frame) {
   return to_handle(from_bits<typename Abi::File>(frame.bits[frame.of->file]));
 }
 
-/// Returns what comes before a call of all ranks that is the MPI's alone: those that wait for their turn begin, as
-/// the MPI may match both in one order, and requests of GPU memory move until each rank has come. Returns what the
+/// Does what comes before a call of all ranks that is the MPI's alone: calls that wait for their turn begin, as the
+/// MPI may match both in one order, and requests of GPU memory move until each rank has come. Returns what the
 /// program is told where a rank was lost.
 template <class Abi>
 std::optional<int> let_all_come_first(const Frame& frame) {
@@ -221,7 +221,7 @@ bool is_left(const Frame& frame) {
   return of.kind == Kind::collective ? here.queue.vote_no_at_once(comm) : !here.queue.waits(comm);
 }
 
-/// One call of any function.
+/// Makes one call of any function.
 template <class Abi>
 int enter_unguarded(const Frame& frame) {
   DropIn& here = drop_in<Abi>();
@@ -279,7 +279,7 @@ Frame frame_of(A... a) {
   return frame;
 }
 
-/// Returns whether memory is the host's, asked quickly: false where that takes a closer look.
+/// Returns whether memory is the host's, by a quick look: false where that takes a closer one.
 template <class Abi>
 bool is_plain_host(const void* address, typename Abi::Datatype type) {
   const auto& process = Process<Abi>::instance();
@@ -287,7 +287,7 @@ bool is_plain_host(const void* address, typename Abi::Datatype type) {
   return !process.memories->cuda_initialized() || process.library->is_predefined(to_handle(type));
 }
 
-/// The program's own function, called with the program's arguments.
+/// Calls the program's own function with the program's arguments.
 template <class Abi, Entry entry, class... A>
 int call_own(A... a) {
   return reinterpret_cast<int (*)(A...)>(own_function<Abi>(entry))(a...);
@@ -317,7 +317,7 @@ int enter_send(const void* data, Int count, typename Abi::Datatype type, int des
   return enter_noted_send<Abi, entry>(is_left, data, count, type, dest, tag, comm, request...);
 }
 
-/// A receive. `tail`: its request or status.
+/// Enters a receive. `tail`: its request or status.
 template <class Abi, Entry entry, class Int, class Tail>
 int enter_receive(void* data, Int count, typename Abi::Datatype type, int source, int tag, typename Abi::Comm comm,
                   Tail tail) {
@@ -331,7 +331,7 @@ int enter_receive(void* data, Int count, typename Abi::Datatype type, int source
   return enter_frame<Abi>(frame_of<Abi, entry>(data, count, type, source, tag, comm, tail));
 }
 
-/// Returns what the entry points lead to of functions that functions.txt describes.
+/// Enters a function that functions.txt describes: the entry points lead here.
 template <class Abi, Entry entry, class... A>
 int enter(A... a) {
   constexpr const Description& of = description_of(entry);

@@ -1,4 +1,4 @@
-// What stands before every wrapper: no exception of the drop-in's own reaches the program, which may be in C.
+// Stands before every wrapper: no exception of the drop-in's own reaches the program, which may be in C.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ struct Guarded<wrapper, Fail> {
   }
 };
 
-/// What has an error handler that is told of a call's errors.
+/// Says what has an error handler that is told of a call's errors.
 enum class Handler { none, communicator, window };
 
 struct Told {
@@ -37,7 +37,8 @@ struct Told {
   std::size_t argument = 0;  ///< its number
 };
 
-/// Of a function as the standard's ABI has it, where every kind of handle is a type of its own.
+/// Finds the argument whose error handler is told, from the function's type in the standard's ABI, where every kind
+/// of handle is a type of its own.
 template <class... Arguments>
 constexpr Told told(int (*)(Arguments...)) {
   Told found;

@@ -1,4 +1,4 @@
-// The wrappers of functions where a program's MPI begins and ends, and where communicators go.
+// Wraps functions where a program's MPI begins and ends, and where communicators go.
 #pragma once
 
 #include <cstdio>
@@ -19,7 +19,8 @@ void step_aside() {
 }
 
 /// Stands for functions that the library lacks and that nothing can replace: a program that looked for the symbol
-/// found it in the preloaded library. The caller's arguments are its own to clear away, so there need be none here.
+/// found it in the preloaded library. The caller's arguments are its own to clear away, so they need not be kept
+/// here.
 template <class Abi>
 int lacking() {
   return drop_in<Abi>().mpi->fail(kNoHandle, Abi::kErrUnsupportedOperation);
@@ -36,7 +37,7 @@ void refuse_unmatched() {
     if (refusing[i] != nullptr && front.real[i] != nullptr) front.lead(i, refusing[i]);
 }
 
-/// What the drop-in has is given back while the MPI can still be called.
+/// Gives back what the drop-in has, while the MPI can still be called.
 template <class Abi>
 void finish() {
   auto& process = Process<Abi>::instance();
@@ -98,13 +99,14 @@ int Session_init(typename Abi::Info info, typename Abi::Errhandler errhandler, v
   if (code == 0 && !process.started && process.memories->possible()) process.fill_table(*process.front);
   return code;
 }
-/// For a library that lacks it, which need not have begun: then there is no error handler to call.
+/// Stands in for a library that lacks sessions, which need not have begun: then there is no error handler to call.
 template <class Abi>
 int no_sessions(typename Abi::Info, typename Abi::Errhandler, void*) {
   return Abi::kErrUnsupportedOperation;
 }
 
-/// What calls it when a communicator goes may use it once more, and its handle may be another one's afterwards.
+/// Frees a communicator. Callbacks that this calls may use it once more, and its handle may be another one's
+/// afterwards.
 template <class Abi, class Free>
 int let_go(typename Abi::Comm* comm, const Free& free) {
   DropIn& here = drop_in<Abi>();

@@ -1,5 +1,5 @@
-// Large counts (MPI 4.0) for a library that has none: what the generated substitutes of its missing functions stand
-// on.
+// Implements large counts (MPI 4.0) for a library that lacks them: the generated substitutes of its missing functions
+// stand on this.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class Narrow {
     fits_ = fits_ && value == static_cast<int>(value);
     return static_cast<int>(value);
   }
-  /// An array; `known`: whether the program has given one.
+  /// Narrows an array; `known`: whether the program has given one.
   const int* operator()(const std::int64_t* values, bool known, int count) {
     if (!known || values == nullptr) return nullptr;
     arrays_.emplace_back();

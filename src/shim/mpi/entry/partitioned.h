@@ -1,11 +1,11 @@
-// The wrappers of what says of parts of a partitioned message that they are there, or asks whether they have come.
+// Wraps functions that say that parts of a partitioned message are there, or ask whether they have come.
 #pragma once
 
 #include "shim/mpi/entry/wrappers.h"
 
 namespace sennit::shim::mpi::wrappers {
 
-/// The request, where its memory is a GPU's and goes in parts; else null.
+/// Returns the request, where its memory is a GPU's and goes in parts; else null.
 template <class Abi>
 RequestTable::Shared in_parts(typename Abi::Request request) {
   RequestTable& table = drop_in<Abi>().requests;
@@ -13,7 +13,7 @@ RequestTable::Shared in_parts(typename Abi::Request request) {
   return open != nullptr && open->partitions != nullptr ? open : nullptr;
 }
 
-/// Before parts `low` to `high` are given to the MPI: its code where that cannot be.
+/// Copies parts `low` to `high` before they are given to the MPI; returns MPI's code where that cannot be.
 template <class Abi>
 int give_parts(const RequestTable::Shared& open, int low, int high) {
   const auto filled = open->partitions->fill(*open->staged, low, high);

@@ -1,4 +1,4 @@
-// How calls that have to do with GPU memory are carried out, by how they end: at once, in a request, or in a status.
+// Carries out calls that have to do with GPU memory, by how they end: at once, in a request, or in a status.
 #pragma once
 
 #include <functional>
@@ -10,8 +10,8 @@
 
 namespace sennit::shim::mpi::wrappers {
 
-/// Returns what the program has for a request before a call that is to make one. Some MPIs return success for a call
-/// that they have refused (Mpi::hides_errors()): then it still has that.
+/// Returns the value that a program's request has before a call that is to make one. Some MPIs return success for a
+/// call that they have refused (Mpi::hides_errors()): then the request still has it.
 template <class Abi>
 typename Abi::Request no_request() {
   return from_handle<typename Abi::Request>(Process<Abi>::instance().library->request_null());
@@ -25,7 +25,7 @@ bool is_none(typename Abi::Request request) {
   return to_handle(request) == Process<Abi>::instance().library->request_null();
 }
 
-/// Bytes that a status tells of. -1: it does not say.
+/// Returns the bytes that a status tells of. -1: it does not say.
 template <class Abi>
 std::int64_t told(const typename Abi::Status& status) {
   const auto& library = *Process<Abi>::instance().library;
@@ -33,7 +33,7 @@ std::int64_t told(const typename Abi::Status& status) {
   return library.call().get_elements_x(&status, library.byte(), &bytes) == 0 && bytes >= 0 ? bytes : -1;
 }
 
-/// Bytes of the message that a status tells of; none of a cancelled one.
+/// Returns the bytes of the message that a status tells of; 0 for a cancelled one.
 template <class Abi>
 std::int64_t received(const typename Abi::Status& status) {
   int cancelled = 0;
@@ -224,7 +224,7 @@ int perform(const Call& call, const RealCall& real, typename Abi::Status* status
   });
 }
 
-/// Messages in parts: persistent requests, whose memory is looked at part by part (partitioned.h).
+/// Begins messages in parts: persistent requests, whose memory is looked at part by part (partitioned.h).
 template <class Abi>
 int begin_partitioned(const Call& call, const RealCall& real, int partitions, typename Abi::Request* request) {
   if (const int code = perform<Abi>(call, real, request, "in parts"); code != 0 || is_none<Abi>(*request))
@@ -322,7 +322,7 @@ typename Abi::Datatype byte() {
   return Process<Abi>::instance().library->byte();
 }
 
-/// The communicator of a message that a probe has found: whose error handler hears of its receive.
+/// Returns the communicator of a message that a probe has found: whose error handler hears of its receive.
 template <class Abi>
 Handle comm_of(const typename Abi::Message* message) {
   return message != nullptr ? drop_in<Abi>().probes.comm_of(to_handle(*message)) : kNoHandle;
@@ -340,14 +340,14 @@ int one_sided(Call& call, const Remote& remote, const RealCall& real, void* requ
   }
 }
 
-/// Before a call, of function `what`, that may wait for other ranks of a communicator: what waits there for its turn
-/// begins. What the program is told where that was in vain.
+/// Begins what waits for its turn on a communicator, before a call of function `what` that may wait for its other
+/// ranks. Returns what the program is told where a rank was lost.
 template <class Abi>
 std::optional<int> settle(std::string_view what, typename Abi::Comm comm) {
   return drop_in<Abi>().arrivals.drain(what, to_handle(comm));
 }
 
-/// Returns what a call returned that makes a file or a window of all ranks of a communicator.
+/// Names the file or window that a call of all ranks of a communicator has made. Returns the call's code.
 template <class Abi, class Made>
 int name_made(int code, Shared kind, const Made* made, typename Abi::Comm comm) {
   if (code == 0) drop_in<Abi>().arrivals.name(kind, to_handle(*made), to_handle(comm));

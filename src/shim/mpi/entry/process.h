@@ -1,4 +1,4 @@
-// What the wrappers of one ABI find in this process: the real functions, and the drop-in.
+// Holds what the wrappers of one ABI find in this process: the real functions, and the drop-in.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ struct Process {
   std::unique_ptr<DropIn> drop_in;
   std::atomic<bool> started{false};  ///< between MPI_Init and MPI_Finalize
   bool told_of_end = false;          ///< by a callback in MPI_Finalize
-  /// What entry points lead to while the drop-in has something to do.
+  /// Fills the table with what entry points lead to while the drop-in has something to do.
   void (*fill_table)(const sennit_front&) = nullptr;
 
   /// Returns whether the library lacks functions that stand on this one: requests keep arrays for them.
@@ -69,7 +69,7 @@ struct Real {
   }
 };
 
-/// What an entry point leads to now: a wrapper, or the program's own definition.
+/// Finds what an entry point leads to now: a wrapper, or the program's own definition.
 template <class Abi>
 struct Current {
   template <class Function>
@@ -78,7 +78,7 @@ struct Current {
   }
 };
 
-/// What the program is told where a wrapper has no memory left.
+/// Tells the program that a wrapper has no memory left.
 template <class Abi>
 struct Teller {
   [[gnu::cold, gnu::noinline]] static int fail(Handler handler, Handle handle) {
@@ -88,7 +88,7 @@ struct Teller {
   }
 };
 
-/// A wrapper as an entry point (guarded.h). `Same`: the wrapper's type in the standard's ABI.
+/// Returns a wrapper as an entry point (guarded.h). `Same`: the wrapper's type in the standard's ABI.
 template <class Abi, auto wrapper, class Same>
 void* guarded() {
   return reinterpret_cast<void*>(&Guarded<wrapper, OutOfMemory<Teller<Abi>, told(Same{})>>::call);

@@ -1,4 +1,4 @@
-// The requests of one call of the program's, seen beside what the drop-in knows of them: what the real function may
+// Holds the requests of one call of the program's, beside what the drop-in knows of them: what the real function may
 // complete, and what is to be done when it has.
 #pragma once
 
@@ -17,8 +17,8 @@ namespace sennit::shim::mpi::wrappers {
 template <class Abi>
 int Request_free(typename Abi::Request* request);
 
-/// Returns what several ended with, in the order of statuses: MPI's code for the program. Its error handlers have
-/// heard.
+/// Fills in the codes that several requests ended with, in the order of statuses, and returns MPI's code for the
+/// program. Its error handlers have been called.
 template <class Abi>
 int tell_errors(std::span<const int> codes, typename Abi::Status* statuses) {
   if (std::ranges::all_of(codes, [](int code) { return code == 0; })) return 0;
@@ -33,7 +33,7 @@ class RequestSet {
   using Request = typename Abi::Request;
   using Status = typename Abi::Status;
 
-  /// As they are before the call: what completes is forgotten by MPI, and its handle given to another one.
+  /// Takes the requests as they are before the call: MPI forgets one that completes, and gives its handle to another.
   RequestSet(int count, Request* requests, Status* statuses)
       : requests_(requests),
         no_statuses_(reinterpret_cast<std::intptr_t>(statuses) == Abi::kStatusIgnore),
@@ -65,7 +65,7 @@ class RequestSet {
     count_watchers(1);
   }
 
-  /// Before the real function may end those that are not hidden.
+  /// Claims the requests that are not hidden, before the real function may end them.
   void claim() {
     for (std::size_t i = 0; i < open_.size(); ++i)
       if (hidden_.empty() || !hidden_[i]) claim(i);
@@ -91,16 +91,16 @@ class RequestSet {
     put_back();
     return code;
   }
-  /// Returns whether the drop-in has to do with any of them.
+  /// Returns whether the drop-in has to do with any of the requests.
   bool any() const { return any_; }
-  /// The first of those; null: none.
+  /// Returns the first such request; null: there is none.
   RequestTable::Shared first() const {
     const auto found = std::ranges::find_if(open_, [](const auto& open) { return open != nullptr; });
     return found != open_.end() ? *found : nullptr;
   }
   /// Returns whether nothing but the real function is needed.
   bool plain() const { return !any_ && !drop_in<Abi>().requests.busy(); }
-  /// The program's statuses, or some to look at where it ignores them.
+  /// Returns the program's statuses, or some to look at where it ignores them.
   Status* statuses() const { return statuses_; }
 
   bool ready(int index) const {
@@ -118,25 +118,25 @@ class RequestSet {
     return all;
   }
 
-  /// What completes from now on may leave few bytes to bring(), which copies them together.
+  /// Lets requests that complete from now on leave few bytes to bring(), which copies them together.
   void gather() { gathers_ = open_.size() > 1; }
-  /// To be called before the program hears of it. MPI's code.
+  /// Copies what was collected, before the program hears of it. Returns MPI's code.
   int bring() {
     if (!copies_) return 0;
     const auto brought = copies_->end();
     return brought.ok() ? 0 : drop_in<Abi>().reporting.fail("completing requests", brought_first_->comm(), brought);
   }
 
-  /// The requests without those that are not ready, or not the real function's: what it may complete. take_back()
-  /// brings what it made of them to the program.
+  /// Returns the requests without those that are not ready, or not the real function's: what it may complete.
+  /// take_back() brings what it made of them to the program.
   std::vector<Request> visible(const Request* requests) {
     return some(requests, [&](int i) { return !ready(i) || not_for_real(i); });
   }
-  /// The same where all are ready.
+  /// Hides likewise, where all requests are ready.
   std::vector<Request> unfinished(const Request* requests) {
     return some(requests, [&](int i) { return not_for_real(i); });
   }
-  /// Returns whether one that was hidden is still to complete.
+  /// Returns whether a request that was hidden is still to complete.
   bool any_awaited() const {
     for (std::size_t i = 0; i < hidden_.size(); ++i)
       if (hidden_[i] && !idle(static_cast<int>(i))) return true;
@@ -147,7 +147,7 @@ class RequestSet {
       if (!hidden_[i]) requests[i] = some[i];
   }
 
-  /// Returns whether the request is over whatever the real library may say, which has completed it before or is not
+  /// Returns whether the request is over whatever the real library may say: that has completed it before or is not
   /// asked.
   bool finished(int index) const {
     const auto& open = open_[static_cast<std::size_t>(index)];
@@ -155,8 +155,8 @@ class RequestSet {
     return open != nullptr && open->active && open->finished && ready(index) && open->finished;
   }
 
-  /// Returns whether it is a persistent call of sennit's that is not started. The real library never starts it, and
-  /// MPICH 4.0 takes one that was never started for one under way.
+  /// Returns whether the request is a persistent call of sennit's that is not started. The real library never starts
+  /// it, and MPICH 4.0 takes one that was never started for one under way.
   bool idle(int index) const {
     const auto& open = open_[static_cast<std::size_t>(index)];
     return open != nullptr && open->persistent_call != nullptr && !open->active;
@@ -231,7 +231,7 @@ class RequestSet {
     }
     return code;
   }
-  /// The same where statuses are those of the requests at `indices` alone.
+  /// Ends requests likewise, where statuses are those of the requests at `indices` alone.
   int fail_some(int code, const Request* requests, int count, const int* indices) {
     if (!any_ || code != Abi::kErrInStatus || count < 0) return fail(code, requests);
     for (int i = 0; i < count; ++i) end_as_told(indices[i], statuses_[i]);
@@ -239,7 +239,7 @@ class RequestSet {
   }
 
  private:
-  /// What the real library has completed before, is not asked of, or never began.
+  /// Returns whether the real library has completed the request before, is not asked for it, or never began it.
   bool not_for_real(int index) const { return finished(index) || idle(index); }
 
   template <class Hides>
@@ -254,7 +254,7 @@ class RequestSet {
     return left;
   }
 
-  /// The start of a persistent send that is over. MPI's code.
+  /// Completes the start of a persistent send that is over. MPI's code.
   int complete_sent(OpenRequest& open, Status& status) {
     auto rts = from_handle<Request>(open.rts_request);
     const int code = Wait<Abi>(&rts, &status);
@@ -287,7 +287,7 @@ class RequestSet {
     claimed_.clear();
   }
 
-  /// Returns whether the real library has ended a persistent one: Open MPI 4.1 frees those that have failed.
+  /// Returns whether the real library has ended a persistent request: Open MPI 4.1 frees those that have failed.
   bool is_gone(Handle handle) const {
     const auto at = std::ranges::find(handles_, handle) - handles_.begin();
     return is_none<Abi>(requests_[at]);
@@ -302,7 +302,7 @@ class RequestSet {
     const RequestTable::Shared open = open_[static_cast<std::size_t>(index)];
     if (open != nullptr && open->active) drop_in<Abi>().requests.end(*open);
   }
-  /// One of several, as its status says: done, failed, or neither.
+  /// Ends one of several requests as its status says: done, failed, or neither.
   void end_as_told(int index, Status& status) {
     if (status.error == 0)
       status.error = complete(index, status);

@@ -1,5 +1,5 @@
-// The wrappers of functions that ask how far requests have come, and complete none: MPI_Request_get_status and, of
-// MPI 4.1, those that ask for several.
+// Wraps functions that ask how far requests have come, and complete no request: MPI_Request_get_status and, of MPI
+// 4.1, those that ask for several.
 #pragma once
 
 #include <cstring>
@@ -13,7 +13,8 @@ namespace sennit::shim::mpi::wrappers {
 template <class Abi>
 int Request_get_status(typename Abi::Request request, int* flag, typename Abi::Status* status);
 
-/// As MPI_Request_get_status, of a request that the drop-in has to do with: one that is active, found as `open`.
+/// Does what MPI_Request_get_status does, for a request that the drop-in has to do with: an active one, found as
+/// `open`.
 template <class Abi>
 int get_status(typename Abi::Request request, const RequestTable::Shared& open, int* flag,
                typename Abi::Status* status) {
@@ -85,15 +86,16 @@ class Asked {
       auto open = drop_in<Abi>().requests.find(to_handle(requests[i]));
       if (open == nullptr || (!open->active && open->persistent_call == nullptr)) continue;
       others_[static_cast<std::size_t>(i)] = from_handle<Request>(drop_in<Abi>().mpi->request_null());
-      // One of sennit's that is not started is as one that is none, whatever the real library thinks of it.
+      // A persistent call of sennit's that is not started counts as a null request, whatever the real library thinks
+      // of it.
       if (open->active) own_.emplace_back(i, std::move(open));
     }
   }
 
-  /// Returns whether the drop-in has to do with any.
+  /// Returns whether the drop-in has to do with any of the requests.
   bool any() const { return !own_.empty(); }
   const Request* others() const { return others_.data(); }
-  /// The program's status at a place, or what it gave to ignore it.
+  /// Returns the program's status at a place, or what it gave to ignore it.
   Status* status(int at) const { return no_statuses_ ? statuses_ : &statuses_[at]; }
   /// Asks for the drop-in's own, in their order, until take(index, done) says that it is enough, of a status at the
   /// place that at(index) says. MPI's code.
@@ -123,7 +125,7 @@ int Request_get_status_all(int count, const typename Abi::Request* requests, int
   if (here.requests.none() || count <= 0) return real(count, requests, flag, statuses);
   here.progress.make();
   const Asked<Abi> asked(count, requests, statuses);
-  // First the others, which are given every status.
+  // The others come first; they are given every status.
   if (const int code = real(count, asked.others(), flag, statuses); code != 0 || *flag == 0) return code;
   return asked.ask([](int index) { return index; },
                    [&](int, bool done) {
@@ -177,8 +179,8 @@ int Request_get_status_some(int count, const typename Abi::Request* requests, in
   return 0;
 }
 
-// The same where the library has none of the three, which are MPI 4.1's: a program that looks for the symbol finds
-// ours.
+// These three stand in where the library has none of the functions, which are MPI 4.1's: a program that looks for the
+// symbol finds ours.
 
 template <class Abi>
 int get_status_of_all(int count, const typename Abi::Request* requests, int* flag, typename Abi::Status* statuses) {

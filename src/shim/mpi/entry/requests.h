@@ -1,5 +1,5 @@
-// The wrappers of functions that complete, start and free requests: what GPU memory a request wrote comes back to it
-// when the request completes, whichever function says so.
+// Wraps functions that complete, start and free requests: what GPU memory a request wrote comes back to it when the
+// request completes, whichever function says so.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace sennit::shim::mpi::wrappers {
 
-/// What a wait for some requests needs.
+/// Says what a wait for some requests needs.
 struct Need {
   bool real = false;         ///< nothing but the real function
   RequestTable::Shared own;  ///< the first that the drop-in has to do with; null: others of this rank are to go on
@@ -30,8 +30,8 @@ Need need_of(int count, typename Abi::Request* requests, typename Abi::Status* s
   return need_of(RequestSet<Abi>(count, requests, statuses));
 }
 
-/// Waits until `look` has something to tell the program: MPI's code. A rank that died never sends; who waits for host
-/// memory alone waits as under MPI alone.
+/// Waits until `look` has something to tell the program: MPI's code. A rank that died never sends; a wait for host
+/// memory alone is as under MPI alone.
 template <class Abi, class Look>
 int wait_until(std::string_view function, const Need& need, const Look& look) {
   for (Backoff backoff;; backoff.wait()) {
@@ -86,7 +86,7 @@ int Testall(int count, typename Abi::Request* requests, int* flag, typename Abi:
   return *flag == 0 || !set.any() ? code : set.complete_all(set.statuses());
 }
 
-/// Whether a wait for several goes on where one of them was for a rank that has died.
+/// Says whether a wait for several goes on where one of them was for a rank that has died.
 enum class AfterDeath : std::uint8_t { waits, ends };
 
 /// Waits for all of them, one by one, for the code of each. MPI's code where the wait itself fails.
@@ -123,7 +123,8 @@ int wait_for_each(std::string_view function, RequestSet<Abi>& set, typename Abi:
   });
 }
 
-/// One by one, since MPICH 5.0's MPI_Testall fails with persistent collectives among others; codes are MPI_Waitall's.
+/// Waits for one after the other, since MPICH 5.0's MPI_Testall fails with persistent collectives among others; codes
+/// are MPI_Waitall's.
 template <class Abi>
 int Waitall(int count, typename Abi::Request* requests, typename Abi::Status* statuses) {
   const auto real = Real<Abi>::of(&Waitall<Abi>, Entry::Waitall);
@@ -135,7 +136,7 @@ int Waitall(int count, typename Abi::Request* requests, typename Abi::Status* st
   return code != 0 ? code : tell_errors<Abi>(codes, set.statuses());
 }
 
-/// The two of an exchange, whose error is one of the two: MPI_Waitall would say that it is in a status.
+/// Waits for the two of an exchange, whose error is one of the two: MPI_Waitall would say that it is in a status.
 template <class Abi>
 int wait_for_two(typename Abi::Request* requests, typename Abi::Status* statuses, std::span<int> codes) {
   RequestSet<Abi> set(2, requests, statuses);
@@ -147,7 +148,7 @@ int Testany(int count, typename Abi::Request* requests, int* index, int* flag, t
 template <class Abi>
 int Testsome(int count, typename Abi::Request* requests, int* done, int* indices, typename Abi::Status* statuses);
 
-/// As MPI_Testany. `again`: nothing has completed, and something still may: whoever waits asks again.
+/// Does what MPI_Testany does. `again`: nothing has completed, and something still may: a wait asks again.
 template <class Abi>
 int test_any(int count, typename Abi::Request* requests, int* index, int* flag, typename Abi::Status* status,
              bool& again) {
@@ -201,7 +202,7 @@ int Waitany(int count, typename Abi::Request* requests, int* index, typename Abi
   });
 }
 
-/// As MPI_Testsome; `again` as of test_any().
+/// Does what MPI_Testsome does; `again` as in test_any().
 template <class Abi>
 int test_some(int count, typename Abi::Request* requests, int* done, int* indices, typename Abi::Status* statuses,
               bool& again) {
@@ -268,7 +269,8 @@ bool start_again(typename Abi::Request request) {
   return open != nullptr && open->persistent_call != nullptr && drop_in<Abi>().persistent.start(*open);
 }
 
-/// Returns whether the start of a persistent send is announced: a send of its own, which ends with it.
+/// Announces the start of a persistent send, where it can: a send of its own, which ends with it. Returns whether it
+/// did.
 template <class Abi>
 bool announce_again(const RequestTable::Shared& open) {
   if (open == nullptr || open->sends == nullptr) return false;
@@ -348,7 +350,8 @@ int Startall(int count, typename Abi::Request* requests) {
   return start<Abi>(count, requests, Real<Abi>::of(&Startall<Abi>, Entry::Startall));
 }
 
-/// Returns what the program's request stands for: of the start of a persistent send that is announced, another.
+/// Cancels what the program's request stands for: the start of a persistent send that is announced is another
+/// request.
 template <class Abi>
 int Cancel(typename Abi::Request* request) {
   const auto real = Real<Abi>::of(&Cancel<Abi>, Entry::Cancel);
@@ -369,7 +372,7 @@ int Request_free(typename Abi::Request* request) {
   if (open == nullptr) return real(request);
   if (open->active && open->message && !open->persistent) {
     // MPI goes on with the message, and with it its memory is still used: the drop-in looks after it. The program may
-    // free a send whose receiver waits for something else before, so this waits for nobody.
+    // free a send whose receiver waits for something else before, so this waits for no rank.
     table.orphan(handle, open);
     *request = from_handle<typename Abi::Request>(drop_in<Abi>().mpi->request_null());
     drop_in<Abi>().progress.make();

@@ -1,5 +1,5 @@
-// The wrappers of the second halves of collective operations on files (MPI_File_write_all_end): what was begun with
-// host memory in the place of GPU memory ends with it, and what was read goes to the GPU.
+// Wraps the second halves of collective operations on files (MPI_File_write_all_end): what was begun with host memory
+// in the place of GPU memory ends with it, and what was read goes to the GPU.
 #pragma once
 
 #include "shim/mpi/entry/wrappers.h"
@@ -11,7 +11,7 @@ int end_split(Function* own, Entry entry, typename Abi::File file, const void* b
   const auto real = Real<Abi>::of(own, entry);
   DropIn& here = drop_in<Abi>();
   const auto staged = here.staging.split_files().take(to_handle(file));
-  // Where it was written from, the same function takes no pointer to what is constant.
+  // The function that ends a write takes a pointer to what is not constant, too.
   if (staged == nullptr) return real(file, const_cast<void*>(buffer), status);
   const int code = real(file, staged->memory()[0], status);
   if (code != 0) return code;

@@ -1,4 +1,4 @@
-// What stands in the place of wrappers: of functions that the MPI lacks, and of those that other ranks cannot match.
+// Stands in the place of wrappers: of functions that the MPI lacks, and of those that other ranks cannot match.
 #pragma once
 
 #include "shim/mpi/entry/entering.h"
@@ -7,8 +7,8 @@
 
 namespace sennit::shim::mpi::wrappers {
 
-/// As enter(), of functions that other ranks cannot match: on MPI_COMM_WORLD, where some have counted another number
-/// of calls, they fail.
+/// Enters functions that other ranks cannot match: on MPI_COMM_WORLD, where some have counted another number of
+/// calls, they fail.
 template <class Abi, Entry entry, class... A>
 auto unmatched(int (*)(A...)) {
   return +[](A... a) {
@@ -18,8 +18,8 @@ auto unmatched(int (*)(A...)) {
   };
 }
 
-/// A function with large counts in terms of the one without, for libraries that lack it (MPI 3). `small`: how that is
-/// called.
+/// Calls a function with large counts in terms of the one without, for libraries that lack it (MPI 3). `small`: how
+/// that is called.
 template <class Abi>
 int narrowed(const Frame& frame, Frame::Caller small) {
   const Description& of = *frame.of;

@@ -1,4 +1,4 @@
-// Whether a call has to do with GPU memory, which every call asks before anything else is done with it.
+// Tells whether a call has to do with GPU memory, which every call asks before anything else is done with it.
 #pragma once
 
 #include "shim/mpi/call/frame.h"
@@ -11,7 +11,7 @@ bool is_device(const void* address) {
   return Process<Abi>::instance().memories->is_device(address);
 }
 
-/// Whether data of elements whose address is no GPU's is in memory of one all the same.
+/// Returns whether data of elements whose address is not on a GPU is on one all the same.
 template <class Abi>
 [[gnu::noinline]] bool goes_on_elsewhere(const void* address, std::int64_t count, Handle type) {
   const auto& process = Process<Abi>::instance();
@@ -26,7 +26,7 @@ template <class Abi>
   return is_device<Abi>(at + (count - 1) * shape.extent + shape.true_lower) ||
          is_device<Abi>(at + (count - 1) * shape.extent + places.back());
 }
-/// Whether data of a buffer lies in memory of a GPU, while its address is no GPU's. To be asked where GPUs are used.
+/// Returns whether data of a buffer is on a GPU, while its address is not. To be asked where GPUs are used.
 template <class Abi>
 [[gnu::noinline]] bool lies_elsewhere(const Frame& frame, std::size_t number) {
   const auto& library = *Process<Abi>::instance().library;
@@ -48,7 +48,7 @@ template <class Abi>
     case Layout::packed: return false;
     case Layout::one: return is_derived(type) && goes_on_elsewhere<Abi>(address, 1, type);
     case Layout::equal:
-      // Between two groups who has a negative root may give anything.
+      // A rank with a negative root may give anything in a call between two groups.
       if (of.root != kAbsent && frame.integer(of.root) < 0) return false;
       return is_derived(type) && goes_on_elsewhere<Abi>(address, frame.integer(elements.count), type);
     case Layout::placed: {
@@ -81,7 +81,7 @@ template <class Abi>
   return false;
 }
 
-/// Returns whether any data is in memory of a GPU.
+/// Returns whether any data of the call is in memory of a GPU.
 template <class Abi>
 bool touches(const Frame& frame) {
   const auto& process = Process<Abi>::instance();

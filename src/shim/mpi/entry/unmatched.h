@@ -1,5 +1,6 @@
-// After an agreement at MPI_Init that did not end (agreement.h), ranks have counted different numbers of collective
-// calls on MPI_COMM_WORLD that do not block. Another one there would never end, so it fails, and says why.
+// Refuses calls that cannot end. After an agreement at MPI_Init that did not end (agreement.h), ranks have counted
+// different numbers of collective calls on MPI_COMM_WORLD that do not block. Another one there would never end, so it
+// fails, and says why.
 #pragma once
 
 #include <cstdio>
@@ -23,14 +24,14 @@ int refuse(const char* function) {
   return mpi<Abi>().fail(mpi<Abi>().comm_world(), Abi::kErrOther);
 }
 
-/// The same where that has happened, and the communicator is MPI_COMM_WORLD; none: go on.
+/// Refuses the call where that has happened, and the communicator is MPI_COMM_WORLD; no value: go on.
 template <class Abi>
 std::optional<int> refused(const char* function, typename Abi::Comm comm) {
   if (!drop_in<Abi>().unmatched || !is_world<Abi>(comm)) return std::nullopt;
   return refuse<Abi>(function);
 }
 
-/// The hand-written ones, by entry: by_hand.inc.
+/// Fills in the hand-written ones, by entry: by_hand.inc.
 template <class Abi>
 void fill_counted(void** table);
 

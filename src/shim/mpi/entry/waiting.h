@@ -1,4 +1,4 @@
-// The wrappers of functions that wait for other ranks without touching memory.
+// Wraps functions that wait for other ranks without touching memory.
 #pragma once
 
 #include "shim/mpi/entry/wrappers.h"
@@ -65,15 +65,15 @@ int Barrier_init(typename Abi::Comm comm, typename Abi::Info info, typename Abi:
   return Real<Abi>::of(&Barrier_init<Abi>, Entry::Barrier_init)(comm, info, request);
 }
 
-/// For a library that lacks MPI_Comm_idup_with_info (MPI 4.0): hints may be left out of account.
+/// Stands in for a library that lacks MPI_Comm_idup_with_info (MPI 4.0): hints may be left out of account.
 template <class Abi>
 int idup_without_info(typename Abi::Comm comm, typename Abi::Info, typename Abi::Comm* made,
                       typename Abi::Request* request) {
   return Current<Abi>::of(&Comm_idup<Abi>, Entry::Comm_idup)(comm, made, request);
 }
 
-/// A status of a message that was found, and not received: it is to tell of the message, not of what announces it.
-/// False: nobody knows yet. `taken`: the message is the caller's alone.
+/// Makes the status of a message that was found, and not received, tell of the message, not of what announces it.
+/// False: they are not known yet. `taken`: the message is the caller's alone.
 template <class Abi>
 bool tell_probed(typename Abi::Comm comm, typename Abi::Status& status, bool taken) {
   // Probes of MPICH 4.0 leave in the status whatever it said of cancelling, such as what was in that memory before.
@@ -103,7 +103,7 @@ int Probe(int source, int tag, typename Abi::Comm comm, typename Abi::Status* st
   }
 }
 
-/// A probe has taken this message.
+/// Notes that a probe has taken this message.
 template <class Abi>
 int taken(typename Abi::Comm comm, typename Abi::Message message, typename Abi::Status& status) {
   drop_in<Abi>().probes.match(to_handle(message), to_handle(comm));

@@ -1,4 +1,4 @@
-// The wrappers of functions that make windows and end them, and of those that begin and end epochs.
+// Wraps functions that make windows and end them, and those that begin and end epochs.
 #pragma once
 
 #include "shim/mpi/entry/wrappers.h"
@@ -39,7 +39,7 @@ int Win_create_c(void* base, Aint size, Aint disp_unit, typename Abi::Info info,
                             win);
 }
 
-/// For libraries that lack it.
+/// Stands in for a library that lacks the function with large counts.
 template <class Abi>
 int Win_create_narrowed(void* base, Aint size, Aint disp_unit, typename Abi::Info info, typename Abi::Comm comm,
                         Win<Abi>* win) {
@@ -90,8 +90,8 @@ int Win_get_attr(Win<Abi> win, int win_keyval, void* attribute_val, int* flag) {
   return code;
 }
 
-/// A function that ends calls, to `rank` (which may be MPI_PROC_NULL) or kEveryRank: what this process copies is over
-/// before it, and what it brought to host memory goes to GPUs after it.
+/// Makes a call that ends calls, to `rank` (which may be MPI_PROC_NULL) or kEveryRank: what this process copies is
+/// over before it, and what it brought to host memory goes to GPUs after it.
 template <class Abi, class Call>
 int ends_calls(Win<Abi> win, int rank, const Call& real) {
   Windows* const windows = drop_in<Abi>().rma.windows();

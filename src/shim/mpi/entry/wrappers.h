@@ -1,5 +1,5 @@
-// The wrappers of functions that take memory: one line each, generated from functions.txt, over entering.h. And those
-// that make two calls of one.
+// Wraps functions that take memory: one line each, generated from functions.txt, over entering.h. Calls that are made
+// as two are here as well.
 #pragma once
 
 #include "shim/mpi/entry/entering.h"
@@ -15,7 +15,7 @@ void give_up(typename Abi::Request& receive) {
   if (Process<Abi>::instance().library->call().cancel(&receive) == 0) (void)Wait<Abi>(&receive, ignored<Abi>());
 }
 
-/// A message each way at the same time, by two requests: neither waits for the other.
+/// Sends a message each way at the same time, by two requests: neither waits for the other.
 template <class Abi, class Int>
 int send_and_receive(const void* sendbuf, Int sendcount, typename Abi::Datatype sendtype, int dest, int sendtag,
                      void* recvbuf, Int recvcount, typename Abi::Datatype recvtype, int source, int recvtag,
@@ -54,7 +54,7 @@ int send_and_receive(const void* sendbuf, Int sendcount, typename Abi::Datatype 
   return code;
 }
 
-/// The same by one buffer: what is sent is a copy.
+/// Sends and receives likewise by one buffer: what is sent is a copy.
 template <class Abi, class Int>
 int send_and_receive_in_place(void* buf, Int count, typename Abi::Datatype datatype, int dest, int sendtag,
                               int source, int recvtag, typename Abi::Comm comm, typename Abi::Status* status) {
@@ -65,7 +65,7 @@ int send_and_receive_in_place(void* buf, Int count, typename Abi::Datatype datat
   sent.elements.count = count;
   sent.elements.type = to_handle(datatype);
   call.add(sent);
-  if (buf == nullptr && !call.parts[0].absolute) {  // nobody knows what to copy
+  if (buf == nullptr && !call.parts[0].absolute) {  // what to copy is not known
     if constexpr (std::is_same_v<Int, int>)
       return Real<Abi>::of(&Sendrecv_replace<Abi>, Entry::Sendrecv_replace)(buf, count, datatype, dest, sendtag,
                                                                             source, recvtag, comm, status);

@@ -1,4 +1,4 @@
-// What messages between nodes have the program's MPI carry, on a communicator that only the drop-in has.
+// Has the program's MPI carry messages between nodes, on a communicator that only the drop-in has.
 #pragma once
 
 #include <string_view>
@@ -13,7 +13,7 @@ namespace sennit::shim::mpi {
 
 class MpiCarrier final : public msg::Carrier {
  public:
-  /// `comm`: of all ranks of MPI_COMM_WORLD, in their order, and of nobody else. All outlive it.
+  /// `comm`: of all ranks of MPI_COMM_WORLD, in their order, which only the drop-in uses. All outlive it.
   MpiCarrier(const Mpi& mpi, Handle comm, PeerQuery& peer_query) : mpi_(mpi), comm_(comm), peer_query_(peer_query) {}
 
   std::string_view plan() const override { return "by pieces, through the MPI"; }

@@ -1,4 +1,4 @@
-// Probes: a message that is announced is found as long as it is, not as its RTS; and what a matched probe
+// Answers probes: an announced message is found with its own length, not that of its RTS; and what a matched probe
 // has taken is known until it is received.
 //
 // State: the communicator of each message that a matched probe has taken. Lock: mutex_, under which nothing is
@@ -23,12 +23,12 @@ class Probes {
   void match(Handle message, Handle comm);
   /// Returns where that was; kNoHandle: not known.
   Handle comm_of(Handle message);
-  /// Returns how long a message is that a probe found; none: that cannot be said yet, ask again. `taken`: MPI has no
-  /// more of it to find.
+  /// Returns how long a message is that a probe found; no value: that cannot be said yet, ask again. `taken`: MPI has
+  /// no more of it to find.
   std::optional<std::int64_t> length(Handle comm, int source, int tag, std::int64_t bytes, bool taken);
 
  private:
-  /// Returns what a message of `bytes` bytes announces; none where it is the program's own.
+  /// Returns what a message of `bytes` bytes announces; no value where it is the program's own.
   std::optional<std::int64_t> announced(const CommRegistry::Peer& from, int tag, std::int64_t bytes, bool taken);
 
   Job& job_;

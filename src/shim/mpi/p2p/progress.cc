@@ -64,7 +64,7 @@ bool Progress::ready_receive(Handle request, OpenRequest& open, Program program)
     if (job_.mpi.goes_on_after_death(code)) return true;
     if (code != 0) {
       receive.looked = true;
-      // Of a persistent one this was the end; of others the real function says what is wrong once more.
+      // A persistent request has ended with this; of others the real function reports the error once more.
       open.status = received.status;
       open.finished = open.persistent;
       if (open.persistent) receive.error = code;
@@ -73,7 +73,7 @@ bool Progress::ready_receive(Handle request, OpenRequest& open, Program program)
     if (!done) return false;
     open.status = received.status;
     open.finished = open.persistent;
-    // Where the memory was freed meanwhile, who goes on to fetch finds that out.
+    // The memory may have been freed meanwhile: a program that goes on to fetch finds that out.
     if (receive.held.device >= 0 && !staging_.made_gpus()->still_held(receive.buffer, receive.held.device))
       program = Program::goes_on;
     receives_.look(receive, received.cancelled ? 0 : received.bytes, program);
@@ -197,7 +197,7 @@ Status Progress::check(OpenRequest& open) const {
       return job_.check(open.receive->incoming->peer());
     if (open.receive != nullptr) source = open.receive->source;
   }
-  // What the MPI carries.
+  // The MPI carries everything else.
   if (job_.mpi.tells_of_deaths() || comm == kNoHandle) return {};
   if (source && *source != job_.mpi.any_source()) return job_.check(job_.communicators->world_rank(comm, *source));
   return job_.communicators->check(comm);

@@ -1,4 +1,4 @@
-// Progress of requests that the real library does not know all of: whoever waits has them move on.
+// Makes progress of requests that stand for more than the real library knows: every wait has them move on.
 //
 // State: none but the requests (request_table.h). Locks: a request's mutex is held while it is looked at; under it
 // the MPI is called, and the locks of Transports and Staging are taken. The table's own lock is never held then, and
@@ -31,8 +31,8 @@ class Progress {
   void make() {
     if (requests_.busy()) make_of_busy();
   }
-  /// Lets the MPI itself go on, by a look at a communicator: none is known where a program has begun MPI_Sessions
-  /// alone.
+  /// Lets the MPI itself go on, by a look at a communicator: there is none where a program has begun only
+  /// MPI_Sessions.
   void make_mpi() const {
     if (job_.communicators != nullptr) job_.mpi.progress();
   }
@@ -59,7 +59,7 @@ class Progress {
   /// would never end, since a rank was lost. What others' deaths are to it is the MPI's to say.
   std::optional<int> fail_if_lost(std::string_view what, OpenRequest& open);
   std::optional<int> fail_if_lost(std::string_view what, Handle comm, int world_rank);
-  /// Returns ranks of other nodes with whom messages are on their way, or may be when nobody looks.
+  /// Returns ranks of other nodes with whom messages are on their way, or may be on their way unseen.
   std::vector<int> awaited_elsewhere();
 
   /// Ends requests that were freed, at MPI's end, as MPI_Finalize waits for their messages.
@@ -69,7 +69,7 @@ class Progress {
   void make_of_busy();
   bool ready_send(Handle request, OpenRequest& open, Program program);
   bool ready_receive(Handle request, OpenRequest& open, Program program);
-  /// As ready(), of a persistent send.
+  /// Returns what ready() does, for a persistent send.
   bool is_sent(OpenRequest& open, Program program);
   /// Completes one that is ready, and claimed; false: the real library has not done with it.
   bool complete_orphan(Handle request, OpenRequest& open);

@@ -61,7 +61,7 @@ void Receives::fetch_announced(Receive& receive, std::int64_t bytes, Program pro
   const void* came = receive.landed;
   std::array<std::byte, msg::kLongestRts> packed;
   if (receive.type != kNoHandle) {
-    // Of an element that is large nothing is packed but what may be an RTS.
+    // Only what may be an RTS is packed of a large element.
     const auto rows = job_.mpi.strided(receive.type);
     if (rows && rows->data() >= bytes)
       stage::gather(*rows, static_cast<const std::byte*>(receive.landed), bytes, packed.data());

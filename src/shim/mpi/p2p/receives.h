@@ -1,5 +1,4 @@
-// Receives that an RTS may match: whoever receives looks at what came, and fetches the message that it
-// announces.
+// Handles receives that an RTS may match: it looks at what came, and fetches the message that an RTS announces.
 //
 // State: whether this process watches its receives, as it does from its first use of a GPU on. It has no lock: a
 // Receive is guarded by its request's mutex, or belongs to the one call that made it. The MPI is called here, and the
@@ -18,8 +17,8 @@
 
 namespace sennit::shim::mpi {
 
-/// What a program does that something is looked at for: it waits for that, or has other things to do, such as to post
-/// more requests; then a message is fetched in some other way than by a copy that is waited for.
+/// Says what the program does while a message is looked at: it waits for that, or has other things to do, such as to
+/// post more requests; then a message is fetched in some other way than by a copy that is waited for.
 enum class Program : std::uint8_t { waits, goes_on };
 
 class Receives {
@@ -50,8 +49,8 @@ class Receives {
   void look(Receive& receive, std::int64_t bytes, Program program = Program::waits);
   /// Returns whether the message is where it belongs, or cannot come. `comm`: that of its receive.
   bool arrived(Receive& receive, Handle comm);
-  /// A receive is over: tells of it. `staged`: may be null. `bytes`: what the status says, and is to say.
-  /// `copies`: see StagedBuffers::copy_out.
+  /// Tells of a receive that is over. `staged`: may be null. `bytes`: what the status says, and is to say. `copies`:
+  /// see StagedBuffers::copy_out.
   int complete(Receive& receive, Handle comm, StagedBuffers* staged, std::int64_t& bytes,
                stage::SmallCopyBatch* copies = nullptr);
 
@@ -62,12 +61,12 @@ class Receives {
   static constexpr std::string_view kFromHost = "small, or from host memory";
 
   void fetch_announced(Receive& receive, std::int64_t bytes, Program program);
-  /// Where a message goes.
+  /// Says where a message goes.
   struct Target {
     void* data;
     int device;  // -1: host memory
   };
-  /// Returns where a message of so many bytes goes; none: it cannot, and the receive has an error.
+  /// Returns where a message of so many bytes goes; no value: it cannot, and the receive has an error.
   std::optional<Target> target(Receive& receive, std::uint64_t bytes);
 
   Job& job_;

@@ -1,5 +1,5 @@
-// Requests of the program that stand for more than the real library knows: what is to be done before one may
-// complete, and when it does. The program holds the real library's own handle, so every function takes it.
+// Keeps the requests of the program that stand for more than the real library knows: what is to be done before one
+// may complete, and when it does. The program holds the real library's own handle, so every function takes it.
 #pragma once
 
 #include <algorithm>
@@ -61,7 +61,7 @@ struct OpenRequest {
   std::atomic<int> watchers{0};            ///< waits that look at it again and again themselves
 
   std::mutex mutex;      // of what follows
-  bool claimed = false;  ///< the real function is starting it or may end it: nobody else looks at it
+  bool claimed = false;  ///< the real function is starting it or may end it: no other call looks at it
   std::unique_ptr<msg::SendTransfer> outgoing;
   Status lost;  // why the receiver cannot have it
   std::unique_ptr<Receive> receive;
@@ -73,16 +73,17 @@ struct OpenRequest {
   bool told = false;                   ///< whose end the real library has been told
   bool let_go = false;                 ///< a send that is over though the real library's is not
   std::array<std::byte, 32> status{};  ///< of a persistent one that is finished
-  /// That, until the real library's is over too, or a persistent one that the real library has completed already.
-  /// Whoever asks for it has the mutex, or is told what was so a moment ago.
+  /// Says that the request has ended, until the real library's has, too; also set for a persistent one that the real
+  /// library has completed already. A reader holds the mutex, or gets a value that may be a moment old.
   std::atomic<bool> finished{false};
 
-  /// Whose error handler hears what goes wrong with it: kNoHandle where the program has freed it, or there was none.
+  /// Returns the communicator whose error handler hears what goes wrong: kNoHandle where the program has freed it, or
+  /// there was none.
   Handle comm() const { return made_in != nullptr ? made_in->load(std::memory_order_acquire) : kNoHandle; }
 
-  /// Returns whether somebody has to look at it from time to time, whatever the program waits for.
+  /// Returns whether the request needs a look from time to time, whatever the program waits for.
   bool moves() const {
-    // Of a persistent collective another start may be on its way: `pending` is not looked at without the mutex.
+    // Another start of a persistent collective may be on its way: `pending` is not looked at without the mutex.
     return active && (outgoing != nullptr || receive != nullptr || persistent_call != nullptr || pending != nullptr);
   }
 };
@@ -92,13 +93,14 @@ class RequestTable {
   using Shared = std::shared_ptr<OpenRequest>;
   using Claimed = std::unordered_map<Handle, Shared>::node_type;
 
-  /// One load: true in programs whose requests are all the host's.
+  /// Takes one load: true in programs whose requests are all the host's.
   bool none() const { return count_.load(std::memory_order_relaxed) == 0; }
   /// Returns whether any request moves.
   bool busy() const { return moving_.load(std::memory_order_relaxed) > 0; }
 
-  /// MPIs have one handle for all requests that have ended at once, such as receives from nobody and short sends:
-  /// nothing is left to do for those, and the latest is as good as any. `comm`: where it was made, or kNoHandle.
+  /// MPIs have one handle for all requests that have ended at once, such as receives from MPI_PROC_NULL and short
+  /// sends: nothing is left to do for those, and the latest is as good as any. `comm`: where it was made, or
+  /// kNoHandle.
   void add(Handle request, Shared open, Handle comm = kNoHandle) {
     if (open->moves()) ++moving_;
     Shared other;
@@ -123,7 +125,8 @@ class RequestTable {
     }
     if (other != nullptr) end(*other);
   }
-  /// Before the program's communicator is freed: requests that were made in it may go on, without its handle.
+  /// Forgets a communicator before the program's is freed: requests that were made in it may go on, without its
+  /// handle.
   void forget_comm(Handle comm) {
     const std::unique_lock lock(mutex_);
     const auto found = comms_.find(comm);
@@ -131,13 +134,14 @@ class RequestTable {
     found->second->store(kNoHandle, std::memory_order_release);
     comms_.erase(found);
   }
-  /// Null: not one of these.
+  /// Returns what is known of a request; null: it is not one of these.
   Shared find(Handle request) const {
     const std::shared_lock lock(mutex_);
     const auto found = all_.find(request);
     return found != all_.end() ? found->second : nullptr;
   }
-  /// Before a persistent one is started. What is looked at before started() would seem to have ended.
+  /// Notes that a persistent request is about to be started. A look at it before started() would find that it has
+  /// ended.
   void start(OpenRequest& open) {
     const std::lock_guard lock(open.mutex);
     open.claimed = true;
@@ -163,9 +167,9 @@ class RequestTable {
     const std::lock_guard lock(open.mutex);
     open.claimed = false;
   }
-  /// Before the real function may end a request: with that its handle is free, and another thread's new request may
-  /// have it before this one can tell. Until put_back() nobody finds it or looks at it. Empty: it is one of several
-  /// with this handle.
+  /// Claims a request before the real function may end it: with that its handle is free, and another thread's new
+  /// request may have it before this one can tell. No thread finds it or looks at it until put_back(). Empty: it is
+  /// one of several with this handle.
   Claimed claim(Handle request, OpenRequest& open) {
     {
       const std::lock_guard lock(open.mutex);
@@ -210,7 +214,7 @@ class RequestTable {
     all_.erase(request);
     recount();
   }
-  /// The program has freed this one, a message that is active: nobody finds it any more, and it moves until it is
+  /// The program has freed this one, a message that is active: it is not found any more, and it moves until it is
   /// forgotten.
   void orphan(Handle request, const Shared& open) {
     ++moving_;
@@ -230,9 +234,9 @@ class RequestTable {
     moving_ -= static_cast<int>(std::erase_if(orphans_, [&](const auto& each) { return each.second == open; }));
     recount();
   }
-  /// Of receives whose message nobody has seen come, the one posted first: what comes next is most likely for that.
-  /// Those that were asked for kVainLooks times are left out. Null: none, or it is the only one: nothing is lost by a
-  /// look when it is waited for, and then a short message may be brought at once.
+  /// Returns the receive posted first among those whose message has not been seen: what comes next is most likely for
+  /// that. Receives that were asked for kVainLooks times are left out. Null where there is no such receive, or only
+  /// one: then nothing is lost by a look when it is waited for, and a short message may then be brought at once.
   std::pair<Handle, Shared> first_pending_receive() {
     const std::unique_lock lock(mutex_);
     drop_what_is_not_awaited();
@@ -274,7 +278,7 @@ class RequestTable {
     }
     return {};
   }
-  /// Those that move, and that no wait looks at anyway.
+  /// Returns the requests that move, and that no wait looks at anyway.
   std::vector<std::pair<Handle, Shared>> moving() const {
     std::vector<std::pair<Handle, Shared>> some;
     const std::shared_lock lock(mutex_);
@@ -285,7 +289,7 @@ class RequestTable {
     return some;
   }
 
-  /// Returns whether `wants` one of the communicator's receives whose message nobody has looked at.
+  /// Returns whether `wants` holds for one of the communicator's receives whose message has not been looked at.
   template <class Wants>
   bool any_unseen(Handle comm, const Wants& wants) const {
     const std::shared_lock lock(mutex_);
@@ -313,7 +317,7 @@ class RequestTable {
   }
   static bool is_long(const OpenRequest& send) { return send.outgoing->bytes() > msg::kMostTogether; }
   static bool is_claimed(const OpenRequest& send) { return is_long(send) && send.outgoing->is_claimed(); }
-  /// Or need not be.
+  /// Returns whether the receiver of a send has been heard from, or need not be.
   static bool is_heard(const Awaited& one) {
     const auto open = one.open.lock();
     return open == nullptr || !open->active || is_claimed(*open);
@@ -323,12 +327,12 @@ class RequestTable {
     return open == nullptr || !open->active || open->receive->looked.load(std::memory_order_relaxed);
   }
 
-  /// With the mutex held.
+  /// Counts again what none() answers by, with the mutex held.
   void recount() {
     count_.store(all_.size() + orphans_.size(), std::memory_order_relaxed);
     orphan_count_.store(orphans_.size(), std::memory_order_relaxed);
   }
-  /// With the mutex held: from the front on.
+  /// Drops receives from the front that are not awaited, with the mutex held.
   void drop_what_is_not_awaited() {
     while (!pending_receives_.empty() && (is_not_awaited(pending_receives_.front()) ||
                                           pending_receives_.front().looks == pending_receives_.front().most))

@@ -4,8 +4,8 @@ namespace sennit::shim::mpi {
 
 namespace {
 
-/// Returns how long a rank may take to say whether it looks at all it receives, once: a default, a thousand times as
-/// long as it takes. One that is stopped has its first messages staged.
+/// A rank may take so long to say whether it looks at all it receives, once: a default, a thousand times as long as
+/// it takes. A rank that is stopped has its first messages staged.
 constexpr std::chrono::milliseconds kAnswering(100);
 
 }  // namespace

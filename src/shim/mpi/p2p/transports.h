@@ -1,4 +1,4 @@
-// How messages between GPUs travel without the MPI (msg/): on this node, and in chunks to other nodes.
+// Carries messages between GPUs without the MPI (msg/): on this node, and in chunks to other nodes.
 //
 // State: both of these and the memory exported to other processes, made at first use; the program's own messages that
 // look like RTSs. Lock: mutex_, of what is made at first use. Staging's is not taken under it, and the MPI is not
@@ -22,13 +22,14 @@ class Transports {
  public:
   Transports(Job& job, Staging& staging) : job_(job), staging_(staging) {}
 
-  /// Memory of GPUs that this process exports and imports; null: there are no GPUs, or the job's ranks have not met.
+  /// Returns the cache of GPU memory that this process exports and imports; null: there are no GPUs, or the job's
+  /// ranks have not met.
   msg::IpcCache* ipc_cache();
-  /// Messages of this node; null as ipc_cache().
+  /// Returns the messages of this node; null as ipc_cache().
   msg::Messages* messages();
   /// Those, where they were made before; else null.
   msg::Messages* live_messages() const { return live_messages_.load(std::memory_order_acquire); }
-  /// Messages between nodes; null as ipc_cache(), and where all ranks are on one node.
+  /// Returns the messages between nodes; null as ipc_cache(), and where all ranks are on one node.
   msg::Pipeline* pipeline();
   msg::Pipeline* live_pipeline() const { return pipeline_.get(); }
 

@@ -1,4 +1,4 @@
-// What a GPU does of an accumulating one-sided call: elements without gaps become others where they lie.
+// Describes what a GPU does of an accumulating one-sided call: elements without gaps become others where they lie.
 #pragma once
 
 #include <cstdint>
@@ -18,17 +18,18 @@ struct Accumulation {
   std::uint64_t bytes = 0;
   std::optional<device::Reduction> reduction;  ///< none: the origin's elements replace the target's
 
-  /// So many of the bytes, from `begin` on.
+  /// Returns the part of it that has `length` of the bytes, from `begin` on.
   Accumulation piece(std::uint64_t begin, std::uint64_t length) const;
-  /// Returns whether one of the three reaches into another: then the order of its bytes would matter.
+  /// Returns whether one of the three memories reaches into another: then the order of its bytes would matter.
   bool overlaps() const;
-  /// Returns whether kernels take the numbers as they lie: `given` says where the origin's are for them.
+  /// Returns whether kernels can take the numbers as they lie. `given`: the address of the origin's numbers for them.
   bool aligned(const std::byte* given) const;
   /// Errors: those of the lane.
   Status enqueue(device::Lane& lane) const;
 };
 
-/// Returns how `op` is done on elements of a predefined type; none where sennit has no such reduction.
+/// Returns the reduction that does `op` on elements of a predefined type; no value where sennit has no such
+/// reduction.
 std::optional<device::Reduction> reduction_of(const Mpi& mpi, Handle element, Handle op);
 
 }  // namespace sennit::shim::mpi

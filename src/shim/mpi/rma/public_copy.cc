@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kBlock = 4096;  // what is compared at once; runs that are less apart are copied as one
 
-/// Of one block that somebody changed: the bytes that came to `mine`; first == last: none.
+/// Merges one block that either side changed, and returns the bytes that came to `mine`; first == last: none.
 Changed merge_block(std::byte* mine, std::byte* theirs, std::byte* before, std::size_t bytes) {
   Changed came{bytes, 0};
   for (std::size_t i = 0; i < bytes; ++i) {

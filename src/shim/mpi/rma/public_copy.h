@@ -1,4 +1,4 @@
-// Host memory that stands for a GPU's in a window, where other ranks cannot reach that: what MPI calls the public
+// Keeps host memory that stands for a GPU's in a window, where other ranks cannot reach that: MPI calls it the public
 // copy of a window of the separate memory model (MPI 4.1, 12.4).
 #pragma once
 
@@ -17,23 +17,23 @@ struct Changed {
   std::size_t first, last;
 };
 
-/// Two memories that both were `before`: what either side changed is in both afterwards, and in `before`; of a byte
-/// that both changed, what `theirs` says. Of equal length. Others may write to `theirs` meanwhile, where nobody
-/// changed `mine`: that is found the next time. Returns what came to `mine`, in the order of addresses; bytes between
-/// that nobody changed may be in it.
+/// Merges two memories that both were `before`: what either side changed is in both afterwards, and in `before`; of a
+/// byte that both changed, what `theirs` says. Of equal length. Others may write to `theirs` meanwhile, where `mine`
+/// was not changed: that is found the next time. Returns what came to `mine`, in the order of addresses; unchanged
+/// bytes between may be in it.
 std::vector<Changed> merge(std::span<std::byte> mine, std::span<std::byte> theirs, std::span<std::byte> before);
 
 class PublicCopy {
  public:
-  /// Of `bytes` bytes at `gpu`, which it begins with. Errors: out_of_memory, those of a copy. `gpus` and `host`
-  /// outlive it.
+  /// Makes a copy of `bytes` bytes at `gpu`, with its present contents. Errors: out_of_memory, those of a copy.
+  /// `gpus` and `host` outlive it.
   static Result<std::unique_ptr<PublicCopy>> make(stage::Gpus& gpus, stage::PinnedPool& host, std::byte* gpu,
                                                   std::uint64_t bytes, int device);
   ~PublicCopy();
   PublicCopy(const PublicCopy&) = delete;
   PublicCopy& operator=(const PublicCopy&) = delete;
 
-  /// The host memory.
+  /// Returns the host memory.
   void* data() const { return public_.data(); }
   /// Both are equal again when it returns, as merge() says; the whole of it is looked at. Errors: those of a copy.
   Status settle();

@@ -1,7 +1,8 @@
-// One-sided communication: calls whose window or buffers are GPU memory reach that memory themselves (windows.h).
+// Does one-sided communication: calls whose window or buffers are GPU memory reach that memory themselves
+// (windows.h).
 //
 // State: the windows, made with the first that has GPU memory. Lock: mutex_, of that. Locks of Staging and Transports
-// are taken before it, none under it; the windows lock themselves, and call the MPI.
+// are taken before it, and no lock under it; the windows lock themselves, and call the MPI.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// What makes accumulating calls atomic: one of them at a time on a rank's memory.
+// Makes accumulating calls atomic: one of them at a time works on a rank's memory.
 #pragma once
 
 #include <atomic>
@@ -10,8 +10,8 @@
 
 namespace sennit::shim::mpi {
 
-/// Of one rank's memory in all windows, among the processes of a node and their threads. Held until it goes away:
-/// what was written must be there before that.
+/// Locks one rank's memory in all windows, among the processes of a node and their threads, until this object goes
+/// away: what was written must be there before that.
 class TargetLock {
  public:
   /// Errors: a rank was lost that held it.

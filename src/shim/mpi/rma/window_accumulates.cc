@@ -1,4 +1,4 @@
-// The accumulating calls of windows.
+// Does the accumulating calls of windows.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -67,7 +67,7 @@ std::optional<Accumulation> Windows::on_gpu(const Reaching& reaching, std::strin
   why = ", by the host: the GPU has no memory to bring it to";
   if (brings && room_to_bring(reaching) == nullptr) return std::nullopt;
   why = ", by the host: the GPU does not reach the target's";
-  // What is mapped for the device's lanes its kernels reach, too.
+  // Kernels of the device reach memory that is mapped for its lanes, too.
   const int holder = target.own != nullptr ? tools_.holder(target.own) : device;
   if (holder != device && !tools_.gpus->executor().reaches(device, holder)) return std::nullopt;
   return whole;
@@ -93,7 +93,7 @@ Status Windows::accumulate_on_gpu(const Reaching& reaching, const Accumulation& 
     for (std::uint64_t done = 0; done < whole.bytes; done += most) {
       Accumulation piece = whole.piece(done, std::min(most, whole.bytes - done));
       if (brought != nullptr) {
-        // Before the lock, so that others need not wait for it.
+        // The origin is copied before the lock is taken, so that others need not wait for it.
         if (auto status = lane.copy(brought, piece.origin, piece.bytes); !status) return status;
         if (auto status = lane.synchronize(); !status) return status;
         piece.origin = brought;
@@ -131,7 +131,7 @@ Status Windows::accumulate_on_host(const Reaching& reaching) {
         !status)
       return status;
   }
-  // As the operation wants elements: some predefined types have gaps.
+  // The images have elements as the operation wants them: some predefined types have gaps.
   std::vector<std::byte> in(static_cast<std::size_t>(count * shape.extent)), out(in.size());
   if (auto status = elements->write(plain, in.data(), packed.data()); !status) return status;
   {

@@ -1,4 +1,4 @@
-// The half of windows that moves data.
+// Holds the half of windows that moves data.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -20,7 +20,7 @@ bool is_put_or_get(Family family) {
   return is_get(family) || family == Family::Put || family == Family::Rput;
 }
 
-/// False for types, counts and places that no MPI takes.
+/// Returns false for types, counts and places that no MPI takes.
 bool is_valid(const Call& call, const Remote& remote) {
   Elements there;
   there.type = remote.type;
@@ -32,13 +32,13 @@ bool is_valid(const Call& call, const Remote& remote) {
          });
 }
 
-/// The program's own buffers, which stand for themselves.
+/// Returns the program's own buffers, which stand for themselves.
 StandIns own_memory(const Call& call) {
   StandIns memory;
   for (std::size_t i = 0; i < call.all().size(); ++i) memory.at[i] = const_cast<void*>(call.parts[i].address);
   return memory;
 }
-/// Host memory for a call that the MPI refuses before it touches any.
+/// Returns host memory for a call that the MPI refuses before it touches any.
 StandIns untouched_memory() {
   alignas(std::max_align_t) static std::array<std::byte, 64> untouched{};
   StandIns memory;
@@ -55,7 +55,7 @@ Status out_of_range(const Remote& remote, const Span& span, std::uint64_t bytes)
 }  // namespace
 
 Windows::Outcome Windows::perform(Call& call, const Remote& remote, const RealCall& real, void* request) {
-  // What is not read may be anything.
+  // A buffer that is not read may be anything.
   if (remote.op != kNoHandle && tools_.windows.is_no_op(remote.op)) call.parts[0].significant = false;
   const auto is_refused = [&] {
     if (!is_valid(call, remote)) return true;
@@ -135,7 +135,7 @@ Windows::Outcome Windows::staged(Call& call, const Remote& remote, const RealCal
     window->pending.push_back(std::move(pending));
     return outcome;
   }
-  // To the end now: the request that the program gets is done.
+  // The call is waited for to its end now: the request that the program gets is done.
   outcome.code = tools_.windows.wait(request);
   if (outcome.code == 0) outcome.why = bring(pending);
   if (!outcome.why.ok()) outcome.code = tools_.windows.fail(remote.window, tools_.mpi.err_other());
@@ -148,7 +148,7 @@ int Windows::await_lock(const Remote& remote, Window& window, Target& target) {
     const std::lock_guard lock(window.mutex);
     if (target.lock != Target::asked) return 0;
   }
-  // Without the mutex: who has the lock may wait for what another thread does with this window.
+  // The mutex is not held: a thread that has the lock may wait for what another thread does with this window.
   if (const int code = tools_.windows.hold(remote.window, remote.rank); code != 0) return code;
   const std::lock_guard lock(window.mutex);
   if (target.lock == Target::asked) target.lock = Target::held;

@@ -1,4 +1,4 @@
-// The program's MPI library, of one ABI, as far as windows go.
+// Shows the program's MPI library, of one ABI, as far as windows go.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ class WindowLibrary final : public WindowMpi {
       if (one.name == "MPI_NO_OP") no_op_ = Library<Abi>::predefined(one, library);
     }
   }
-  /// Returns whether the library has all that is needed: MPI 3.0's.
+  /// Returns whether the library has all functions of MPI 3.0 that are needed.
   bool complete() const { return complete_; }
 
   int err_range() const override { return Abi::kErrRmaRange; }
@@ -141,7 +141,7 @@ class WindowLibrary final : public WindowMpi {
       return 0;
     }
     const bool reduces = rest_.numbers(type, op).has_value() || rest_.accepts(type, op);  // the first is soon told
-    // In pieces that an int counts.
+    // MPI_Reduce_local is called for runs of elements that an int counts.
     constexpr std::int64_t kMost = 1 << 30;
     for (std::int64_t done = 0; done < count; done += kMost) {
       const auto* const piece = from + done * shape.extent;
@@ -170,7 +170,7 @@ class WindowLibrary final : public WindowMpi {
     (void)rest_.call().errhandler_free(&handler);
     return code;
   }
-  /// What an MPI accumulates and does not reduce: MPICH does all pairs of windows that it has code for.
+  /// Has the MPI accumulate a pair that it does not reduce: MPICH does all pairs in windows that it has code for.
   int accumulate(const void* in, void* inout, std::int64_t bytes, int count, Datatype type, Op op) const {
     const auto alone = rest_.alone();
     Win own;

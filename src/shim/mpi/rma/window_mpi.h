@@ -1,5 +1,5 @@
-// What the program's MPI does with windows, in words that are the same for every ABI: what one-sided communication
-// with GPU memory needs of it.
+// Declares what one-sided communication with GPU memory needs of the program's MPI, in words that are the same for
+// every ABI.
 #pragma once
 
 #include <cstdint>
@@ -27,17 +27,17 @@ class WindowMpi {
   /// Within a lock or lock_all: returns once the lock at `rank` is held, which those functions themselves need not
   /// wait for. Eight bytes of the window's memory there must be readable.
   virtual int hold(Handle window, int rank) const = 0;
-  /// A request of the window that moves nothing. `request`: a pointer to the program's.
+  /// Begins a request of the window that moves nothing. `request`: a pointer to the program's.
   virtual int begin_nothing(Handle window, int rank, void* request) const = 0;
   virtual int wait(void* request) const = 0;
 
-  /// The members of `group`, as ranks of `comm`.
+  /// Finds the members of `group`, as ranks of `comm`.
   virtual int ranks(Handle group, Handle comm, std::vector<int>& ranks) const = 0;
-  /// A message without bytes, which nobody waits for at this end.
+  /// Sends a message without bytes, which is not waited for at this end.
   virtual int post(Handle comm, int rank) const = 0;
   virtual int begin_await(Handle comm, int rank, Handle& request) const = 0;
 
-  /// The predefined type that a type consists of, where that is one alone.
+  /// Returns the predefined type that a type consists of, where that is one alone.
   virtual Handle element_of(Handle type) const = 0;
   /// `inout` = `in` op `inout`, of a predefined type and operator, MPI_REPLACE and MPI_NO_OP among them.
   virtual int reduce(const void* in, void* inout, std::int64_t count, Handle type, Handle op) const = 0;

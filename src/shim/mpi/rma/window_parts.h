@@ -1,4 +1,4 @@
-// The buffers of one-sided calls, as the halves of windows need them.
+// Describes the buffers of one-sided calls, as the halves of windows need them.
 #pragma once
 
 #include <cstring>
@@ -16,13 +16,13 @@ inline std::byte* address_of(const Part& part) {
   return const_cast<std::byte*>(static_cast<const std::byte*>(part.address));
 }
 
-/// Returns where the first of its data is, in the order of addresses.
+/// Returns the address of a buffer's first data, in the order of addresses.
 inline const std::byte* data_of(const Mpi& mpi, const Part& part) {
   const auto span = span_of(mpi, part.elements);
   return address_of(part) + (span ? span->first : 0);
 }
 
-/// A Copy within this process's own memory, where no GPU holds it.
+/// Is a Copy within this process's own memory, where no GPU holds it.
 inline Status plain(void* to, const void* from, std::uint64_t bytes) {
   std::memcpy(to, from, bytes);
   return {};

@@ -20,7 +20,7 @@ std::optional<std::int64_t> offset_of(std::int64_t place, std::int64_t unit, con
   return at;
 }
 
-/// What ranks tell each other of their memory.
+/// Holds what ranks tell each other of their memory.
 struct Windows::Card {
   std::uint32_t gpu, wrong;
   std::int64_t unit;
@@ -138,7 +138,7 @@ int Windows::create(Handle comm, WindowMemory memory, std::int64_t unit, const M
       return tools_.mpi.err_other();
     }
   }
-  // What GPUs accumulate with is there before anything waits for it: see Executor::load.
+  // The kernels that GPUs accumulate with are loaded before anything waits for them: see Executor::load.
   if (gpu && tools_.gpus != nullptr && !window->mirrored)
     (void)coll::load_reduce_rows(tools_.gpus->executor(), tools_.holder(memory.base));
   // No duplicate, whose making calls what the program has for its attributes.
@@ -146,7 +146,7 @@ int Windows::create(Handle comm, WindowMemory memory, std::int64_t unit, const M
     let_go(*window);
     return tools_.mpi.fail(comm, code);
   }
-  // What MPI has of this rank: the program's own memory of the host, what stands for it, or something.
+  // MPI gets memory for this rank: the program's own memory of the host, what stands for a GPU's, or a placeholder.
   WindowMemory shown = memory;
   if (window->mirror != nullptr)
     shown.base = window->mirror->data();
@@ -207,7 +207,7 @@ int Windows::settle(Handle handle) {
 
 int Windows::settle_all(Handle handle) {
   if (!is_mirrored(handle)) return 0;
-  // Nobody begins to use a mirror that is not settled.
+  // No rank begins to use a mirror that is not settled.
   const int code = settle(handle);
   return code == 0 ? meet(handle) : code;
 }
@@ -219,7 +219,7 @@ bool Windows::is_mirrored(Handle handle) const {
 
 Windows::Shared Windows::begin_free(Handle handle) {
   (void)finish(handle);
-  // What others put there is there once they are here.
+  // Data that others put there is there once they are here.
   if (is_mirrored(handle) && meet(handle) == 0) (void)settle(handle);
   const std::lock_guard lock(mutex_);
   const auto found = all_.find(handle);

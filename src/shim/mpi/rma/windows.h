@@ -1,14 +1,13 @@
-// One-sided communication with GPU memory.
+// Windows does one-sided communication with GPU memory.
 //
 // 1. The real window has eight bytes of host memory where a rank gave memory of a GPU, and is what the program
 //    synchronises with: its epochs and locks are MPI's own. Where MPI may put off a lock, a barrier or the post of
 //    another rank to a later call, which is too late for a copy that it does not know of, this file waits for it.
-// 2. Memory of GPUs is lent to all ranks of the window (ipc_cache.h). Data goes there and comes from there by copies
-// of
-//    this process's lanes; synchronising calls wait for them before the real one.
+// 2. Memory of GPUs is exported to all ranks of the window (ipc_cache.h). Data goes there and comes from there by
+//    copies of this process's lanes; synchronising calls wait for them before the real one.
 // 3. Accumulating calls lock the target rank, bring its elements here, let MPI do the operation, and write them back;
 //    or a GPU does it where they are, if there are many, without gaps, and it has the operation.
-// 4. Of a target in host memory the real function is called, with host memory in the place of GPU memory at this end
+// 4. For a target in host memory the real function is called, with host memory in the place of GPU memory at this end
 //    until the next synchronising call.
 // 5. Where ranks cannot reach each other's memory, as on several nodes, MPI's window is of host memory that stands
 //    for the GPUs' (public_copy.h). Calls are MPI's, as of targets in host memory, and the two are brought together
@@ -51,10 +50,10 @@ struct Remote {
   Handle op = kNoHandle;
 };
 
-/// Returns where `bytes` bytes from `place` units on lie in a target's memory; none where they reach out of it.
+/// Returns where `bytes` bytes from `place` units on lie in a target's memory; no value where they reach out of it.
 std::optional<std::int64_t> offset_of(std::int64_t place, std::int64_t unit, const Span& span, std::uint64_t bytes);
 
-/// What windows use of the process.
+/// Holds what windows use of the process.
 struct WindowTools {
   const Mpi& mpi;
   const WindowMpi& windows;
@@ -70,7 +69,7 @@ struct WindowTools {
   std::function<void(std::uint64_t bytes, std::string_view how)> tell = [](std::uint64_t, std::string_view) {};
 };
 
-/// What the program told of memory that MPI was not told of.
+/// Holds memory that the program gave for a window, and that MPI was not given.
 struct WindowMemory {
   void* base = nullptr;
   std::int64_t bytes = 0;
@@ -84,7 +83,7 @@ class Windows {
 
   explicit Windows(WindowTools tools) : tools_(std::move(tools)) {}
 
-  /// No window has anything to do with GPUs.
+  /// Returns whether no window has anything to do with GPUs.
   bool none() const { return count_.load(std::memory_order_acquire) == 0; }
 
   /// The real function, over other memory. MPI's code.
@@ -94,17 +93,17 @@ class Windows {
   /// Collective over `comm`, of which a rank has memory of a GPU. MPI's code; `why`: what is wrong, where that is not
   /// the real function's to say.
   int create(Handle comm, WindowMemory memory, std::int64_t unit, const Make& make, Status& why);
-  /// Before the real function: nobody finds it any more, since another window may have its handle when that returns.
-  /// After it: with what the former returned.
+  /// Forgets the window before the real function: it is not found any more, since another window may have its handle
+  /// when that function returns. end_free() comes after it, with what begin_free() returned.
   Shared begin_free(Handle window);
   void end_free(const Shared& window);
   void stay(Handle window, Shared known);  ///< the real function failed
-  /// The memory that the program gave, of a window that has other memory for MPI; null: of no such window.
+  /// Returns the memory that the program gave, of a window that has other memory for MPI; null: of no such window.
   const WindowMemory* memory_of(Handle window) const;
   /// Returns whether other ranks reach the memory through mirrors.
   bool is_mirrored(Handle window) const;
 
-  /// What a call came to.
+  /// Says how a call went.
   struct Outcome {
     int code = 0;
     std::uint64_t bytes = 0;
@@ -112,13 +111,13 @@ class Windows {
     Status why{};               ///< what is wrong, where that is sennit's to say
     std::string_view detail{};  ///< of how, for people, behind it
   };
-  /// One call. `request`: a pointer to the program's, for a call that ends in one.
+  /// Makes one call. `request`: a pointer to the program's, for a call that ends in one.
   Outcome perform(Call& call, const Remote& remote, const RealCall& real, void* request);
 
   /// Copies of the window are over when it returns; MPI's code.
   int finish(Handle window);
   static constexpr int kEveryRank = std::numeric_limits<int>::min();  ///< no MPI's constant for a rank
-  /// What a real call brings to host memory, to be written to a GPU.
+  /// Describes what a real call brings to host memory, to be written to a GPU.
   struct Pending {
     int rank;
     std::shared_ptr<StagedBuffers> staged;
@@ -128,16 +127,17 @@ class Windows {
     bool scattered = false;  ///< the staged buffers themselves bring it
   };
   using Brought = std::vector<Pending>;
-  /// Before a real function that completes calls to `rank`, or to kEveryRank: those that it completes, and none that
-  /// another thread begins meanwhile. After it: what came is where it belongs; or it failed, and they stay.
+  /// Takes the calls that a real function completes, to `rank` or to kEveryRank, before it is called, without those
+  /// that another thread begins meanwhile. copy_out() comes after it: what came is where it belongs; keep_pending():
+  /// the function failed, and the calls stay.
   Brought take_pending(Handle window, int rank);
   int copy_out(Handle window, const Brought& brought);
   void keep_pending(Handle window, Brought brought);
   /// This rank's memory and its mirror are brought together. MPI's code.
   int settle(Handle window);
-  /// At the end of a fence: the same, of all ranks when it returns.
+  /// Settles the mirrors of all ranks, at the end of a fence.
   int settle_all(Handle window);
-  /// Until all ranks of the window have come here.
+  /// Waits until all ranks of the window have come here.
   int meet(Handle window);
   /// Passive epochs begin and end. `rank` -1: at all.
   void hold(Handle window, int rank, bool held);
@@ -176,7 +176,8 @@ class Windows {
 
   Shared find(Handle window) const;
   Shared find_or_make(Handle window);
-  /// Returns what ranks tell each other, and each other's memory: empty, or why they do not reach that, on all ranks.
+  /// Exchanges what ranks tell each other, and imports each other's memory. Returns an empty text, or why they do not
+  /// reach that memory, on all ranks.
   std::string prepare(Handle comm, WindowMemory memory, std::int64_t unit, bool gpu, Window& window);
   Status borrow_all(Window& window);
   /// Errors: on all ranks.
@@ -185,13 +186,13 @@ class Windows {
   /// ok while all ranks of the window live.
   Status check(Handle window) const;
   int wait_for(Handle window, Handle request);
-  /// Returns whether the call may be made of a target that is mirrored.
+  /// Returns an error where the call may not be made of a target that is mirrored.
   Outcome may_reach_mirror(const Remote& remote, const Target& target) const;
   Outcome staged(Call& call, const Remote& remote, const RealCall& real, void* request);
-  /// Until the lock that the program asked for is held. MPI's code.
+  /// Waits until the lock that the program asked for is held. Returns MPI's code.
   int await_lock(const Remote& remote, Window& window, Target& target);
   Outcome direct(const Call& call, const Remote& remote, bool wait, Window& window, Target& target);
-  /// A detail of how it was done.
+  /// Makes the call; returns a detail of how it was done.
   Result<std::string_view> put_or_get(const Call& call, bool put, Window& window, const Region& there, std::byte* at,
                                       int device, bool wait);
   /// An accumulating call of memory that is reached: from `at` on, by lanes of `device`.
@@ -204,15 +205,15 @@ class Windows {
     std::byte* at;
     int device;
   };
-  /// How it was done, and a detail of that.
+  /// Says how a call was done, and a detail of that.
   struct How {
     std::string_view how, detail;
   };
   Result<How> accumulate(const Reaching& reaching);
-  /// Returns what the device is to do of it; none where it is for the host, and `why` says why.
+  /// Returns what the device is to do of the call; no value where it is for the host, and `why` says why.
   std::optional<Accumulation> on_gpu(const Reaching& reaching, std::string_view& why) const;
   Status accumulate_on_gpu(const Reaching& reaching, const Accumulation& whole);
-  /// Memory of the GPU that adds, for what is brought there; null: it has none left.
+  /// Returns memory of the GPU that adds, for what is brought there; null: no memory is left.
   std::byte* room_to_bring(const Reaching& reaching) const;
   Status accumulate_on_host(const Reaching& reaching);
   Result<std::byte*> reach(Target& target, int device);
@@ -220,7 +221,7 @@ class Windows {
   Status bring(const Pending& one);
   int finish(Window& window);
   int copy_out(const Brought& brought);
-  /// The window's memory is nobody's any more.
+  /// Lets go of the memory that the window has exported and imported.
   void let_go(Window& window);
 
   const WindowTools tools_;

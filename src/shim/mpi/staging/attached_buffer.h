@@ -1,4 +1,4 @@
-// What stands in for GPU memory that a program gave for its buffered sends: a process has one such buffer at a time.
+// Stands in for GPU memory that a program gave for its buffered sends: a process has one such buffer at a time.
 #pragma once
 
 #include <cstddef>

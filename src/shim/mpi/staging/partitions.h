@@ -1,5 +1,6 @@
-// The parts of a partitioned message (MPI 4.0, chapter 4) whose memory is a GPU's: each goes to host memory when the
-// program says that it is there, or from it when MPI says that it has come, while the others are not touched.
+// Copies the parts of a partitioned message (MPI 4.0, chapter 4) whose memory is a GPU's: each goes to host memory
+// when the program says that it is there, or from it when MPI says that it has come, while the others are not
+// touched.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Host memory of collective operations on files that have begun and not ended: MPI has one at a time for each file.
+// Keeps the host memory of collective operations on files that have begun and not ended: MPI has one at a time for
+// each file.
 #pragma once
 
 #include <memory>
@@ -17,7 +18,7 @@ class SplitFiles {
     const std::lock_guard lock(mutex_);
     all_[file] = std::move(staged);
   }
-  /// Null: it was begun without GPU memory.
+  /// Takes the staged buffers of a file's operation; null: it was begun without GPU memory.
   std::shared_ptr<StagedBuffers> take(Handle file) {
     const std::lock_guard lock(mutex_);
     const auto found = all_.find(file);

@@ -10,7 +10,8 @@ namespace sennit::shim::mpi {
 
 namespace {
 
-/// What allocates may find that there is no memory, far below MPI's functions, which do not throw.
+/// Runs work that allocates, far below MPI's functions, which do not throw, and returns an error where there is no
+/// memory.
 template <class Work>
 Status without_throwing(const Work& work) {
   try {
@@ -67,8 +68,8 @@ bool goes_on_elsewhere(const Call& call, const Part& part, const Holder& holder)
   return found;
 }
 
-/// Returns whether the call may be given another type for a buffer: an operator or a foreign representation asks what
-/// numbers are in it, and parts of messages are found by its places.
+/// Returns whether the call may be given another type for a buffer. An operator, or a foreign representation, asks
+/// what numbers are in it, and parts of messages are found by its places.
 bool takes_other_types(const Call& call, const Elements& elements) {
   return call.op == kNoHandle && elements.types == nullptr && elements.type != kNoHandle &&
          call.family != Family::Pack_external && call.family != Family::Unpack_external &&
@@ -172,8 +173,8 @@ Status StagedBuffers::add(const Call& call, int index, const stage::MemInfo& hel
   auto rows = dense ? std::nullopt : strided_of(call.mpi, part.elements);
   const bool written = part.access != Access::in;
   if (rows && !written && span->bytes() - rows->data() < kLeastGap) rows.reset();
-  // What is received may come otherwise, and requests that wait for it may be many; but what writes to several places
-  // at once needs pinned memory.
+  // A message received may come in another way, and requests that wait for one may be many; but a copy that writes to
+  // several places at once needs pinned memory.
   const auto use = receives(call.family) && dense ? stage::PinnedPool::Use::perhaps : stage::PinnedPool::Use::certain;
   auto memory = host_.acquire(static_cast<std::uint64_t>(span->bytes()), use);
   if (!memory) return memory.status();
@@ -181,10 +182,10 @@ Status StagedBuffers::add(const Call& call, int index, const stage::MemInfo& hel
   if (rows) rows->first -= span->first;
   std::optional<std::vector<stage::Segments>> segments;
   if (written && !dense && !rows) segments = segments_of(call.mpi, part.elements);
-  // Behind the last element received memory stays as it was, and between them where it is not known where they lie.
-  // Of messages in parts each comes whole, and perhaps before the receive is started.
+  // Memory behind the last element received stays as it was, and so does memory between elements where it is not
+  // known where they lie. Each part of a message in parts comes whole, and perhaps before the receive is started.
   const bool in_parts = call.family == Family::Precv_init && segments;
-  // What the MPI refuses and does not say so of stays as it was, too.
+  // Memory stays as it was, too, where the MPI refuses a call and does not say so.
   const bool hidden = part.access == Access::out && call.form == Form::blocking && call.mpi.hides_errors(call.comm);
   const bool read = part.access != Access::out || call.in_place() || (!dense && !rows && !in_parts) || hidden;
   auto* const there = const_cast<std::byte*>(static_cast<const std::byte*>(part.address)) + span->first;

@@ -1,14 +1,14 @@
-// Staging: host memory that stands in for a call's GPU memory, so that an MPI that knows no GPU does the call.
-// Correct for every function, type and communicator; what everything faster falls back to.
+// Stages a call: host memory stands in for its GPU memory, so that an MPI that knows no GPU does the call. Staging is
+// correct for every function, type and communicator; everything faster falls back to it.
 //
-// Where a buffer is, its data tells and not its address: a type may have places far from that. What lies in several
-// allocations, some of them perhaps the host's, is brought together piece by piece.
+// Its data tells where a buffer is, and not its address: a type may have places far from that. A buffer that lies in
+// several allocations, some of them perhaps the host's, is brought together piece by piece.
 //
-// 1. For each buffer that is GPU memory: as much host memory as the call may touch; what it reads is copied there. Of
-//    elements with long gaps, such as a column of a matrix, the data alone.
+// 1. Each buffer that is GPU memory gets as much host memory as the call may touch; what the call reads is copied
+//    there. Of elements with long gaps, such as a column of a matrix, only the data is copied.
 // 2. The real function works on that.
-// 3. What it wrote is copied back, once it is done: for a request, when the request is. The data alone, whatever the
-//    type and the places of blocks: what lies between may be another request's, or a kernel's.
+// 3. What it wrote is copied back, once it is done: for a request, when the request is. Only the data is copied,
+//    whatever the type and the places of blocks: what lies between may be another request's, or a kernel's.
 #pragma once
 
 #include <algorithm>
@@ -45,7 +45,7 @@ class StagedBuffers {
     return {};
   }
 
-  /// The call's buffers in their order, with staged buffers for those on GPUs.
+  /// Returns the call's buffers in their order, with staged buffers for those on GPUs.
   const StandIns& memory() const { return memory_; }
   /// A buffer that has no staged buffer lies in the other one, and so in that one's staged buffer.
   void put_inside(const Overlap& overlap) {
@@ -54,12 +54,12 @@ class StagedBuffers {
   /// Returns whether buffer `index` lies in several allocations. Then its staged buffer has its data alone, in the
   /// order of messages, if memory() has another type for it.
   bool scattered(std::size_t index) const { return scattered_[index]; }
-  /// Returns where buffer `index` is held.
+  /// Returns the device that holds buffer `index`, and how CUDA treats its memory.
   const stage::MemInfo& held(std::size_t index) const { return held_[index]; }
-  /// Bytes of all staged buffers.
+  /// Returns the bytes of all staged buffers.
   std::uint64_t bytes() const;
 
-  /// Returns what staging has to do with gaps between the call's elements, for people, behind other words; empty:
+  /// Describes, for people and behind other words, what staging does about gaps between the call's elements; empty:
   /// there are none.
   std::string_view how() const;
 
@@ -74,8 +74,8 @@ class StagedBuffers {
   /// Copies back from it these segments, `offset` bytes further.
   Status copy_out_part(std::span<const stage::Segments> part, std::int64_t offset);
   stage::SmallCopyBatch begin_copies() const { return stage::SmallCopyBatch(gpus_); }
-  /// Of the staged buffers no byte behind so many was written to, by this start of a persistent request. Without this
-  /// word all may have been.
+  /// Notes that this start of a persistent request wrote nothing behind so many bytes of the staged buffers. Without
+  /// this, all of them may have been written.
   void mark_written(std::uint64_t bytes) { written_ = std::max(written_.value_or(0), bytes); }
 
  private:

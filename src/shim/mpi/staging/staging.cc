@@ -72,7 +72,7 @@ Result<Staging::Copy> Staging::copy(const Call& call) {
   const auto span = part.used() ? span_of(mpi_, part.elements) : std::nullopt;
   if (!span || span->bytes() <= 0)
     return Copy{address, nullptr, kNoHandle};  // nothing to copy, or the real function's to refuse
-  // What lies far apart has memory between that nobody can read.
+  // Memory between parts that lie far apart may not be readable.
   Shape shape;
   const auto data = is_dense(mpi_, part.elements) ? std::nullopt : mpi_.segments(part.elements.type);
   const Handle type = data && mpi_.shape(part.elements.type, shape) == 0 ? mpi_.type_of_bytes(shape.size) : kNoHandle;

@@ -1,4 +1,5 @@
-// Calls of GPU memory that the MPI does with host memory in its place (staged_buffers.h), and copies of this process.
+// Has the MPI do calls of GPU memory with host memory in its place (staged_buffers.h), and makes copies of this
+// process.
 //
 // State: the GPUs and the pinned memory of this process, made at first use and kept to its end; files whose
 // collective operation has begun (split_files.h); the buffer of buffered sends. Lock: mutex_, of what is made at
@@ -29,21 +30,21 @@ class Staging {
   Staging(const Mpi& mpi, stage::PointerCache& memories, Reporting& reporting, std::chrono::microseconds linger)
       : mpi_(mpi), memories_(memories), reporting_(reporting), linger_(linger) {}
 
-  /// Returns this process's GPUs; null: none answers, and no_gpus() says why.
+  /// Returns this process's GPUs; null: no GPU answers, and no_gpus() says why.
   stage::Gpus* gpus();
   const Status& no_gpus() const { return no_gpus_; }
   /// GPUs and pinned memory that gpus() has made; null before.
   stage::Gpus* made_gpus() const { return gpus_.get(); }
   stage::PinnedPool* host() const { return host_.get(); }
 
-  /// Returns the device that all the call's memory is on; -1 for host memory or several devices, none where nothing
-  /// is used.
+  /// Returns the device that all the call's memory is on; -1 for host memory or several devices, no value where
+  /// nothing is used.
   std::optional<int> device_of(const Call& call) const;
 
   /// Puts host memory in the place of what of the call is on GPUs. Errors: those of StagedBuffers::make, and no GPU
   /// that answers.
   Result<std::shared_ptr<StagedBuffers>> stage(const Call& call) { return stage(call, true); }
-  /// As stage(), of a call that is made outside the program's own call of it.
+  /// Stages a call likewise that is made outside the program's own call of it.
   Result<std::shared_ptr<StagedBuffers>> stage_later(const Call& call) { return stage(call, false); }
   /// Does a blocking call with host memory, to its end; `why` it is staged. Returns what the program is told.
   int perform(const Call& call, const RealCall& real, std::string_view why);
