@@ -165,11 +165,11 @@ Status Scratch::create_in_host_memory(std::uint64_t bytes) {
     status = offered.status();
     if (offered.ok()) number = *offered;
   }
-  auto cards = comm::agree(group.exchange(), status, comm::Writer().number(number).take());
-  if (!cards) return cards.status();
+  auto numbers = comm::agree(group.exchange(), status, comm::Writer().number(number).take());
+  if (!numbers) return numbers.status();
   for (int rank = 0; rank < group.size() && status.ok(); ++rank) {
     if (rank == group.rank()) continue;
-    comm::Reader reader((*cards)[static_cast<std::size_t>(rank)]);
+    comm::Reader reader((*numbers)[static_cast<std::size_t>(rank)]);
     auto fetched = group.fetch(rank, reader.number());
     status = fetched.ok() ? take(rank, fetched->get()) : fetched.status();
   }

@@ -135,7 +135,7 @@ void Agent::handle(Link& link, Frame frame) {
     }
     case Kind::word: return hear_word(std::move(frame));
     case Kind::nudge: {
-      const std::lock_guard lock(words_mutex_);
+      const std::lock_guard lock(messages_mutex_);
       if (on_nudge_) on_nudge_();
       return;
     }
@@ -169,13 +169,13 @@ void Agent::hear_word(Frame word) {
   const auto what = reader.data();
   if (!reader.finish().ok() || to >= members_.size() || from >= members_.size()) return;
   if (int(to) != rank_) return pass_on(int(to), std::move(word));
-  const std::lock_guard lock(words_mutex_);
-  if (on_word_) on_word_(int(from), Bytes(what.begin(), what.end()));
+  const std::lock_guard lock(messages_mutex_);
+  if (on_message_) on_message_(int(from), Bytes(what.begin(), what.end()));
 }
 
-void Agent::on_word(std::function<void(int, const Bytes&)> call) {
-  const std::lock_guard lock(words_mutex_);
-  on_word_ = std::move(call);
+void Agent::on_message(std::function<void(int, const Bytes&)> call) {
+  const std::lock_guard lock(messages_mutex_);
+  on_message_ = std::move(call);
 }
 
 void Agent::nudge(int peer) {
@@ -183,7 +183,7 @@ void Agent::nudge(int peer) {
 }
 
 void Agent::on_nudge(std::function<void()> call) {
-  const std::lock_guard lock(words_mutex_);
+  const std::lock_guard lock(messages_mutex_);
   on_nudge_ = std::move(call);
 }
 

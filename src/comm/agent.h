@@ -76,12 +76,13 @@ class Agent {
   void on_failure(std::function<void(const Status&)> call);
 
   /// Sends `what` to `peer` of any node, by way of leaders where there is no link. Messages of one rank to another
-  /// come in order. One may be lost: where its reader has no on_word() yet, or somebody on its way leaves. A message
-  /// of more than kLargestWord bytes is not sent, and the group fails: its reader would take this rank for dead.
+  /// come in order. One may be lost: where its reader has no on_message() yet, or somebody on its way leaves. A
+  /// message of more than kLargestWord bytes is not sent, and the group fails: its reader would take this rank for
+  /// dead.
   void tell(int peer, Bytes what);
   /// Sets what is called with control messages for this rank, from now on. The agent's thread calls it, and must not
   /// be kept waiting.
-  void on_word(std::function<void(int from, const Bytes& what)> call);
+  void on_message(std::function<void(int from, const Bytes& what)> call);
 
  private:
   struct Link {
@@ -147,9 +148,9 @@ class Agent {
   std::uint64_t next_offer_ = 1, next_request_ = 1;
   std::vector<std::function<void(const Status&)>> callbacks_;
   std::function<bool(int)> has_ended_;
-  std::mutex words_mutex_;  // held while the call is made: none is under way once on_word() has replaced it
-  std::function<void(int, const Bytes&)> on_word_;
-  std::function<void()> on_nudge_;  // guarded by words_mutex_
+  std::mutex messages_mutex_;  // held while the call is made: none is under way once on_message() has replaced it
+  std::function<void(int, const Bytes&)> on_message_;
+  std::function<void()> on_nudge_;  // guarded by messages_mutex_
 
   pid_t owner_ = 0;
   std::shared_ptr<Reactor> reactor_;  // null until start() has done

@@ -11,49 +11,49 @@
 
 namespace sennit::comm {
 
-Bytes write(const Wish& wish) {
+Bytes write(const SplitRequest& request) {
   Writer writer;
-  for (const int value : {wish.color, wish.key, wish.node}) writer.number(static_cast<std::uint64_t>(value));
+  for (const int value : {request.color, request.key, request.node}) writer.number(static_cast<std::uint64_t>(value));
   return writer.take();
 }
 
-Result<Wish> read_wish(std::span<const std::byte> bytes) {
+Result<SplitRequest> read_split_request(std::span<const std::byte> bytes) {
   Reader reader(bytes);
-  Wish wish;
-  for (int* value : {&wish.color, &wish.key, &wish.node}) *value = static_cast<int>(reader.number());
+  SplitRequest request;
+  for (int* value : {&request.color, &request.key, &request.node}) *value = static_cast<int>(reader.number());
   if (auto status = reader.finish(); !status) return status;
-  return wish;
+  return request;
 }
 
-Result<Seat> seat_of(std::span<const Wish> wishes, int rank) {
+Result<Seat> seat_of(std::span<const SplitRequest> requests, int rank) {
   std::map<int, std::vector<int>> parts;
-  for (int other = 0; other < static_cast<int>(wishes.size()); ++other)
-    if (const int color = wishes[std::size_t(other)].color; color >= 0) parts[color].push_back(other);
-  const auto wish = [&](int of) -> const Wish& { return wishes[std::size_t(of)]; };
+  for (int other = 0; other < static_cast<int>(requests.size()); ++other)
+    if (const int color = requests[std::size_t(other)].color; color >= 0) parts[color].push_back(other);
+  const auto request = [&](int of) -> const SplitRequest& { return requests[std::size_t(of)]; };
   for (const auto& [color, part] : parts)
     for (const int other : part)
-      if (wish(other).node != wish(part.front()).node)
+      if (request(other).node != request(part.front()).node)
         return Status(
             Code::unsupported,
             fmt::format("ranks {} and {} give color {} and are on different nodes", part.front(), other, color), {},
             "Give each node a color of its own, or create a communicator with an exchange of your own");
-  if (wish(rank).color < 0) return Seat{};
-  std::vector<int>& part = parts[wish(rank).color];
-  std::ranges::sort(part, {}, [&](int other) { return std::tuple(wish(other).key, other); });
+  if (request(rank).color < 0) return Seat{};
+  std::vector<int>& part = parts[request(rank).color];
+  std::ranges::sort(part, {}, [&](int other) { return std::tuple(request(other).key, other); });
   return Seat{static_cast<int>(std::ranges::find(part, rank) - part.begin()), static_cast<int>(part.size()),
               part.front()};
 }
 
-Result<Part> divide(Exchange& whole, const Wish& mine) {
+Result<Part> divide(Exchange& whole, const SplitRequest& mine) {
   auto cards = agree(whole, {}, write(mine));
   if (!cards) return cards.status();
-  std::vector<Wish> wishes;
+  std::vector<SplitRequest> requests;
   for (const Bytes& card : *cards) {
-    auto wish = read_wish(card);
-    if (!wish) return wish.status();
-    wishes.push_back(*wish);
+    auto request = read_split_request(card);
+    if (!request) return request.status();
+    requests.push_back(*request);
   }
-  auto seat = seat_of(wishes, whole.rank());
+  auto seat = seat_of(requests, whole.rank());
   if (!seat) return seat.status();
 
   Part part;

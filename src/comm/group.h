@@ -92,9 +92,9 @@ class Group {
   void on_nudge(std::function<void()> call) { agent_->on_nudge(std::move(call)); }
 
   /// Sends a control message between ranks of any nodes, which takes some tens of µs for each connection on its way:
-  /// see Agent::tell, on_word.
+  /// see Agent::tell, on_message.
   void tell(int peer, Bytes what) { agent_->tell(peer, std::move(what)); }
-  void on_word(std::function<void(int from, const Bytes& what)> call) { agent_->on_word(std::move(call)); }
+  void on_message(std::function<void(int from, const Bytes& what)> call) { agent_->on_message(std::move(call)); }
 
   /// Returns the limit that create() was given, or SENNIT_TIMEOUT's value at that time.
   Clock::duration limit() const { return limit_; }

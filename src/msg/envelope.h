@@ -13,7 +13,7 @@ struct Envelope {
   std::uint64_t members = 0;  ///< tells of the context's ranks and their order, alike on all of them
 
   /// dest_and_tag() of a message that no probe will find: it was cancelled.
-  static constexpr std::uint64_t kToNobody = ~std::uint64_t{0};
+  static constexpr std::uint64_t kNoReceiver = ~std::uint64_t{0};
   std::uint64_t dest_and_tag() const { return dest_and_tag(dest, tag); }
   static constexpr std::uint64_t dest_and_tag(int dest, int tag) {
     return std::uint64_t(std::uint32_t(dest)) << 32 | std::uint32_t(tag);

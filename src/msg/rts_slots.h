@@ -53,7 +53,7 @@ class RtsSlots {
   void give_back(int slot) { group_of(slot).used &= ~(std::uint64_t{1} << slot / Rts::kGroups); }
   /// Gives the slot up: a receiver may still come to its message, so it is not taken again, and no probe finds it.
   void lose(int slot) {
-    group_of(slot).messages[static_cast<std::size_t>(slot / Rts::kGroups)] = {Envelope::kToNobody, 0, 0, 0};
+    group_of(slot).messages[static_cast<std::size_t>(slot / Rts::kGroups)] = {Envelope::kNoReceiver, 0, 0, 0};
   }
 
  private:

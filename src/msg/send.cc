@@ -15,7 +15,7 @@ Messages::SendTransfer::~SendTransfer() {
   } else {
     if (offered_ != 0) messages_.group_.withdraw(offered_ - 1);
     // A receiver that has not answered may still do so: the slot is then lost rather than given to another message.
-    messages_.slot_of(rts_).words[RtsWords::kEnvelope].store(Envelope::kToNobody, std::memory_order_relaxed);
+    messages_.slot_of(rts_).words[RtsWords::kEnvelope].store(Envelope::kNoReceiver, std::memory_order_relaxed);
     messages_.slots_.lose(rts_.slot);
   }
 }

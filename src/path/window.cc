@@ -15,14 +15,14 @@ namespace sennit::path {
 namespace {
 
 /// Holds what ranks tell each other of their parts. Plain bytes: all ranks run the same build (checked by `version`).
-struct Card {
+struct WindowDescription {
   std::uint32_t version = 3;
   std::uint32_t number = 0;
   std::uint64_t bytes = 0;
   std::uint32_t shareable = 0;
   std::uint32_t kind = 0;
   std::byte handle[64] = {};
-  std::uint32_t files = 0;  // so many FileCards follow
+  std::uint32_t files = 0;  // so many FileDescriptions follow
   std::uint64_t offset = 0;
   std::uint64_t identity = 0;
   std::uint64_t process = 0, address = 0;
@@ -30,18 +30,21 @@ struct Card {
   char why_not[256] = {};
 };
 
-/// Reads the card, and what follows it, of one rank. Errors: mismatch.
-Status read(const comm::Bytes& bytes, std::size_t rank, Card& card, std::vector<FileCard>& files) {
-  bool whole = bytes.size() >= sizeof card;
-  if (whole) std::memcpy(&card, bytes.data(), sizeof card);
-  whole = whole && card.version == Card().version && card.files <= device::Shareable::kMostFiles &&
-          bytes.size() == sizeof card + card.files * sizeof(FileCard);
+/// Reads the description, and what follows it, of one rank. Errors: mismatch.
+Status read(const comm::Bytes& bytes, std::size_t rank, WindowDescription& description,
+            std::vector<FileDescription>& files) {
+  bool whole = bytes.size() >= sizeof description;
+  if (whole) std::memcpy(&description, bytes.data(), sizeof description);
+  whole = whole && description.version == WindowDescription().version &&
+          description.files <= device::Shareable::kMostFiles &&
+          bytes.size() == sizeof description + description.files * sizeof(FileDescription);
   if (!whole)
     return Status(Code::mismatch, fmt::format("rank {} runs another version of sennit", rank), "register memory",
                   "Use the same build on all ranks");
-  files.resize(card.files);
-  if (!files.empty()) std::memcpy(files.data(), bytes.data() + sizeof card, files.size() * sizeof(FileCard));
-  card.device[sizeof card.device - 1] = card.why_not[sizeof card.why_not - 1] = '\0';
+  files.resize(description.files);
+  if (!files.empty())
+    std::memcpy(files.data(), bytes.data() + sizeof description, files.size() * sizeof(FileDescription));
+  description.device[sizeof description.device - 1] = description.why_not[sizeof description.why_not - 1] = '\0';
   return {};
 }
 
@@ -73,7 +76,7 @@ Result<std::unique_ptr<Window>> Window::create(comm::Group& group, device::Execu
   std::unique_ptr<Window> window(new Window(group, executor, mappings, device));
   window->number_ = number;
   window->data_ = static_cast<std::byte*>(data);
-  Card mine;
+  WindowDescription mine;
   mine.number = number;
   mine.bytes = bytes;
   Status status;
@@ -107,38 +110,39 @@ Result<std::unique_ptr<Window>> Window::create(comm::Group& group, device::Execu
     }
   }
   mine.files = static_cast<std::uint32_t>(window->offered_.size());
-  comm::Bytes told(sizeof mine + window->offered_.size() * sizeof(FileCard));
+  comm::Bytes told(sizeof mine + window->offered_.size() * sizeof(FileDescription));
   std::memcpy(told.data(), &mine, sizeof mine);
-  if (mine.files != 0) std::memcpy(told.data() + sizeof mine, window->offered_.data(), mine.files * sizeof(FileCard));
-  auto cards = comm::agree(group.exchange(), std::move(status).in("register memory"), told);
-  if (!cards) return cards.status();
-  window->parts_.resize(cards->size());
-  for (std::size_t rank = 0; rank < cards->size(); ++rank) {
-    Card card;
+  if (mine.files != 0)
+    std::memcpy(told.data() + sizeof mine, window->offered_.data(), mine.files * sizeof(FileDescription));
+  auto descriptions = comm::agree(group.exchange(), std::move(status).in("register memory"), told);
+  if (!descriptions) return descriptions.status();
+  window->parts_.resize(descriptions->size());
+  for (std::size_t rank = 0; rank < descriptions->size(); ++rank) {
+    WindowDescription description;
     Part& part = window->parts_[rank];
-    if (auto read_well = read((*cards)[rank], rank, card, part.files); !read_well) return read_well;
-    if (card.number != number)
-      return Status(
-          Code::mismatch,
-          fmt::format("rank {} registers window {}, rank {} window {}", rank, card.number, group.rank(), number),
-          "register memory", "Registration is collective: call it in the same order on all ranks");
-    part.bytes = card.bytes;
-    part.device = executor.find(card.device);
-    part.shareable = card.shareable != 0;
-    part.why_not = card.why_not;
-    part.shareable_memory.kind = static_cast<device::Shareable::Kind>(card.kind);
-    std::memcpy(part.shareable_memory.handle.data(), card.handle, sizeof card.handle);
-    part.shareable_memory.offset = card.offset;
-    part.shareable_memory.identity = card.identity;
-    part.shareable_memory.process = card.process;
-    part.shareable_memory.address = reinterpret_cast<std::byte*>(card.address);
-    part.shareable_memory.device = card.device;
+    if (auto read_well = read((*descriptions)[rank], rank, description, part.files); !read_well) return read_well;
+    if (description.number != number)
+      return Status(Code::mismatch,
+                    fmt::format("rank {} registers window {}, rank {} window {}", rank, description.number,
+                                group.rank(), number),
+                    "register memory", "Registration is collective: call it in the same order on all ranks");
+    part.bytes = description.bytes;
+    part.device = executor.find(description.device);
+    part.shareable = description.shareable != 0;
+    part.why_not = description.why_not;
+    part.shareable_memory.kind = static_cast<device::Shareable::Kind>(description.kind);
+    std::memcpy(part.shareable_memory.handle.data(), description.handle, sizeof description.handle);
+    part.shareable_memory.offset = description.offset;
+    part.shareable_memory.identity = description.identity;
+    part.shareable_memory.process = description.process;
+    part.shareable_memory.address = reinterpret_cast<std::byte*>(description.address);
+    part.shareable_memory.device = description.device;
   }
   return window;
 }
 
 Window::~Window() {
-  for (const FileCard& file : offered_) group_.withdraw(file.number);
+  for (const FileDescription& file : offered_) group_.withdraw(file.number);
 }
 
 bool Window::outlives_owners() const {
@@ -189,10 +193,10 @@ void Window::map_at_owner(int rank, Part& part) {
 
 Result<std::shared_ptr<const Mapping>> Window::map_for(int device, int rank, Part& part) {
   std::vector<device::Shareable::File>& files = part.shareable_memory.files;
-  for (const FileCard& card : part.files) {
-    auto file = group_.fetch(rank, card.number);
+  for (const FileDescription& description : part.files) {
+    auto file = group_.fetch(rank, description.number);
     if (!file) return file.status();
-    files.push_back({std::move(*file), card.bytes});
+    files.push_back({std::move(*file), description.bytes});
   }
   auto mapping = mappings_.map(rank, part.shareable_memory, device);
   files.clear();  // a mapping needs them no more

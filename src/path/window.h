@@ -15,7 +15,7 @@
 namespace sennit::path {
 
 /// A file that a rank offers its peers.
-struct FileCard {
+struct FileDescription {
   std::uint64_t number = 0;  ///< to fetch it by
   std::uint64_t bytes = 0;
 };
@@ -59,7 +59,7 @@ class Window {
     bool shareable = false;
     bool tried = false, tried_at_owner = false;
     device::Shareable shareable_memory;
-    std::vector<FileCard> files;  // the shareable's
+    std::vector<FileDescription> files;  // the shareable's
     std::shared_ptr<const Mapping> mapping, mapping_at_owner;
     /// Returns the part's first byte through one of the mappings; null where that is null.
     std::byte* seen_through(const std::shared_ptr<const Mapping>& one) const {
@@ -86,7 +86,7 @@ class Window {
   std::uint32_t number_ = 0;
   std::byte* data_ = nullptr;
   int data_device_ = kHost;
-  std::vector<FileCard> offered_;
+  std::vector<FileDescription> offered_;
   std::mutex mutex_;
   std::vector<Part> parts_;  // by rank
 };

@@ -9,10 +9,10 @@
 namespace sennit::comm {
 namespace {
 
-std::vector<Seat> seats(const std::vector<Wish>& wishes) {
+std::vector<Seat> seats(const std::vector<SplitRequest>& requests) {
   std::vector<Seat> all;
-  for (int rank = 0; rank < static_cast<int>(wishes.size()); ++rank) {
-    auto seat = seat_of(wishes, rank);
+  for (int rank = 0; rank < static_cast<int>(requests.size()); ++rank) {
+    auto seat = seat_of(requests, rank);
     EXPECT_TRUE(seat.ok());
     all.push_back(seat.ok() ? *seat : Seat{-1, -1, -1});
   }
@@ -50,21 +50,21 @@ TEST(Division, LeavesOutWhoGivesNoColor) {
 }
 
 TEST(Division, WishesTravel) {
-  const auto read = read_wish(write({-7, -2147483647, 12}));
+  const auto read = read_split_request(write({-7, -2147483647, 12}));
   ASSERT_TRUE(read.ok());
   EXPECT_EQ(read->color, -7);
   EXPECT_EQ(read->key, -2147483647);
   EXPECT_EQ(read->node, 12);
-  EXPECT_FALSE(read_wish({}).ok());
+  EXPECT_FALSE(read_split_request({}).ok());
 }
 
 TEST(Division, TellsThePartsWhereToMeet) {
   Table table(5);
   std::vector<Part> parts(5);
-  const std::vector<Wish> wishes = {{4, 1, 0}, {4, 0, 0}, {-1, 0, 0}, {0, 0, 0}, {4, 2, 0}};
+  const std::vector<SplitRequest> requests = {{4, 1, 0}, {4, 0, 0}, {-1, 0, 0}, {0, 0, 0}, {4, 2, 0}};
   on_ranks(5, [&](int rank) {
     ThreadExchange exchange(table, rank);
-    auto part = divide(exchange, wishes[std::size_t(rank)]);
+    auto part = divide(exchange, requests[std::size_t(rank)]);
     ASSERT_TRUE(part.ok()) << part.status().text();
     parts[std::size_t(rank)] = std::move(*part);
   });
@@ -81,14 +81,14 @@ TEST(Division, TellsThePartsWhereToMeet) {
 }
 
 TEST(Division, AcrossNodesIsRefusedOnEveryRank) {
-  const std::vector<Wish> wishes = {{0, 0, 0}, {1, 0, 0}, {1, 0, 2}};
+  const std::vector<SplitRequest> requests = {{0, 0, 0}, {1, 0, 0}, {1, 0, 2}};
   for (int rank = 0; rank < 3; ++rank) {
-    const auto seat = seat_of(wishes, rank);
+    const auto seat = seat_of(requests, rank);
     ASSERT_FALSE(seat.ok());
     EXPECT_EQ(seat.status().code(), Code::unsupported);
     EXPECT_NE(seat.status().what().find("ranks 1 and 2 give color 1"), std::string::npos) << seat.status().what();
   }
-  EXPECT_TRUE(seat_of(std::vector<Wish>{{0, 0, 0}, {1, 0, 1}}, 1).ok());
+  EXPECT_TRUE(seat_of(std::vector<SplitRequest>{{0, 0, 0}, {1, 0, 1}}, 1).ok());
 }
 
 }  // namespace

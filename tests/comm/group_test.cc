@@ -141,7 +141,7 @@ TEST(Group, TellsWordsUpToTheLargestAndSaysWhenOneIsLonger) {
   on_ranks(2, [&](int rank) {
     auto group = std::move(*Group::create(std::make_unique<ThreadExchange>(table, rank)));
     std::atomic<std::size_t> heard{0};
-    group->on_word([&](int, const Bytes& word) { heard = word.size(); });
+    group->on_message([&](int, const Bytes& word) { heard = word.size(); });
     ASSERT_TRUE(group->exchange().barrier().ok());
     group->tell(1 - rank, Bytes(kLargestWord));
     for (int i = 0; i < 5000 && heard == 0; ++i) std::this_thread::sleep_for(milliseconds(1));
@@ -152,7 +152,7 @@ TEST(Group, TellsWordsUpToTheLargestAndSaysWhenOneIsLonger) {
     if (rank == 0) group->tell(1, Bytes(kLargestWord + 1));
     for (int i = 0; i < 5000 && !group->failed(); ++i) std::this_thread::sleep_for(milliseconds(1));
     EXPECT_THAT(group->check().text(), HasSubstr("word of 16361 bytes for rank 1"));
-    group->on_word(nullptr);
+    group->on_message(nullptr);
     ASSERT_TRUE(group->exchange().barrier().ok());
   });
 }
@@ -161,7 +161,7 @@ TEST(Group, WithoutMemoryForWhatItHearsItFailsAndTheOthersHearOfIt) {
   Table table(2);
   on_ranks(2, [&](int rank) {
     auto group = std::move(*Group::create(std::make_unique<ThreadExchange>(table, rank)));
-    group->on_word([](int, const Bytes&) { throw std::bad_alloc(); });
+    group->on_message([](int, const Bytes&) { throw std::bad_alloc(); });
     ASSERT_TRUE(group->exchange().barrier().ok());
     if (rank == 1) group->tell(0, Bytes(8));
     for (int i = 0; i < 5000 && !group->failed(); ++i) std::this_thread::sleep_for(milliseconds(1));

@@ -33,7 +33,7 @@ ON_TWO_NODES = [
     f"send of {MIDDLE}: staged: to another node, and short",
     f"isend of {MIDDLE}: staged: to another node, and short",
     f"irecv of {MIDDLE}: {STAGED}",
-    *(f"{call} of {LONG}: by pieces, through the MPI" for call in ("send", "isend", "recv", "irecv")),
+    *(f"{call} of {LONG}: in chunks, through the MPI" for call in ("send", "isend", "recv", "irecv")),
     "win_create of 8 MiB: mirrored in host memory: rank . is on another node",
     f"put of {SHORT}: staged: ranks out of reach",
 ]

@@ -94,7 +94,7 @@ int words(const Arguments&) {
   constexpr std::uint64_t kWords = 50;
   std::vector<std::atomic<std::uint64_t>> heard(ranks);
   std::atomic<bool> in_order{true};
-  group->on_word([&](int from, const Bytes& what) {
+  group->on_message([&](int from, const Bytes& what) {
     Reader reader(what);
     const auto number = reader.number(), to = reader.number();
     if (!reader.finish().ok() || number != heard[std::size_t(from)] || to != std::uint64_t(group->rank()))
@@ -108,7 +108,7 @@ int words(const Arguments&) {
       wait_until([&] { return std::ranges::all_of(heard, [](const auto& count) { return count == kWords; }); },
                  group.get(), {"words", 1, group->rank(), -1, 0});
   if (!status.ok()) give_up(status);
-  group->on_word(nullptr);
+  group->on_message(nullptr);
   say("{}", in_order ? "heard all in order" : "heard something else");
   return group->exchange().barrier().ok() ? 0 : 1;
 }

@@ -14,7 +14,7 @@ namespace sennit::shim::mpi {
 
 namespace {
 
-/// The card has one size in all builds.
+/// The introduction has one size in all builds.
 struct Introduction {
   char what[16] = "sennit drop-in";
   char build[44] = {};
@@ -62,21 +62,21 @@ Result<std::vector<Introduction>> introduce(const Mpi& mpi, const CommShape& wor
   return std::move(introducing->all);
 }
 
-std::string text_of(const Introduction& card) {
-  return {card.build, strnlen(card.build, sizeof card.build)};
+std::string text_of(const Introduction& introduction) {
+  return {introduction.build, strnlen(introduction.build, sizeof introduction.build)};
 }
 
-/// Checks the cards of all ranks; every rank comes to an equal result.
-Status judge(const std::vector<Introduction>& cards) {
+/// Checks the introductions of all ranks; every rank comes to an equal result.
+Status judge(const std::vector<Introduction>& introductions) {
   const Introduction empty;
-  for (std::size_t rank = 0; rank < cards.size(); ++rank) {
-    // A message of the program, from a rank that has no drop-in, may have come instead of a card.
-    if (std::memcmp(cards[rank].what, empty.what, sizeof empty.what) != 0)
+  for (std::size_t rank = 0; rank < introductions.size(); ++rank) {
+    // A message of the program, from a rank that has no drop-in, may have come instead of an introduction.
+    if (std::memcmp(introductions[rank].what, empty.what, sizeof empty.what) != 0)
       return Status(Code::peer_lost, fmt::format("rank {} has no drop-in", rank), "MPI_Init", kRemedy);
-    if (std::memcmp(cards[rank].build, cards[0].build, sizeof empty.build) != 0)
+    if (std::memcmp(introductions[rank].build, introductions[0].build, sizeof empty.build) != 0)
       return Status(Code::mismatch,
-                    fmt::format("rank 0 has sennit {}, rank {} another build, {}", text_of(cards[0]), rank,
-                                text_of(cards[rank])),
+                    fmt::format("rank 0 has sennit {}, rank {} another build, {}", text_of(introductions[0]), rank,
+                                text_of(introductions[rank])),
                     "MPI_Init", kRemedy);
   }
   return {};
@@ -89,11 +89,12 @@ Result<bool> agree(const Mpi& mpi, const CommShape& world, std::string_view buil
   Introduction mine;
   build.copy(mine.build, sizeof mine.build - 1);
   mine.possible = possible ? 1 : 0;
-  auto cards = introduce(mpi, world, mine, limit);
-  if (!cards) return cards.status();
-  if (auto status = judge(*cards); !status) return status;  // every rank that has them all sees the same
+  auto introductions = introduce(mpi, world, mine, limit);
+  if (!introductions) return introductions.status();
+  if (auto status = judge(*introductions); !status) return status;  // every rank that has them all sees the same
   if (auto confirmed = introduce(mpi, world, mine, limit); !confirmed) return confirmed.status();
-  return std::ranges::any_of(*cards, [](const Introduction& card) { return card.possible != 0; });
+  return std::ranges::any_of(*introductions,
+                             [](const Introduction& introduction) { return introduction.possible != 0; });
 }
 
 }  // namespace sennit::shim::mpi

@@ -2,10 +2,11 @@
 // it. A launcher may have brought LD_PRELOAD to some ranks only, or another build of sennit; such ranks go on without
 // it.
 //
-// 1. Each rank begins to give all others a card: what it is, its build, whether it can have GPU memory. A rank that
+// 1. Each rank begins to give all others an introduction: what it is, its build, whether it can have GPU memory. A
+// rank that
 //    lacks the drop-in does not take part, and no rank can tell who it is: so this is a collective call that does not
 //    block, and that is waited for as long as SENNIT_TIMEOUT says. Where it does not end, it stays begun for ever.
-// 2. All ranks that have all cards judge alike.
+// 2. All ranks that have all introductions judge alike.
 // 3. They tell each other so in the same way: a rank that came after others had ceased to wait is not left alone.
 //
 // MPI counts such calls on each rank. Where 1 does not end, one that the program itself begins on MPI_COMM_WORLD

@@ -25,7 +25,7 @@ CommRegistry::CommRegistry(const Mpi& mpi, std::unique_ptr<comm::Group> group, B
             return group->check({&rank, 1});
           })),
       scopes_(mpi_, group_->rank()) {
-  group_->on_word([this](int from, const comm::Bytes& word) {
+  group_->on_message([this](int from, const comm::Bytes& word) {
     if (!control_exchanges_->on_message(from, word) && !peer_query_->on_message(from, word))
       node_vote_->on_message(from, word);
   });
@@ -36,7 +36,7 @@ CommRegistry::~CommRegistry() {
   peer_query_->leave_all();
   node_vote_->leave_all();
   all_.clear();
-  group_->on_word(nullptr);
+  group_->on_message(nullptr);
 }
 
 Result<std::unique_ptr<CommRegistry>> CommRegistry::create(const Mpi& mpi, Between between) {

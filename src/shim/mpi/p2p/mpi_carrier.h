@@ -16,7 +16,7 @@ class MpiCarrier final : public msg::Carrier {
   /// `comm`: of all ranks of MPI_COMM_WORLD, in their order, which only the drop-in uses. All outlive it.
   MpiCarrier(const Mpi& mpi, Handle comm, PeerQuery& peer_query) : mpi_(mpi), comm_(comm), peer_query_(peer_query) {}
 
-  std::string_view plan() const override { return "by pieces, through the MPI"; }
+  std::string_view plan() const override { return "in chunks, through the MPI"; }
   Result<Request> send(const void* data, std::uint64_t bytes, int rank, int tag) override {
     Handle request = kNoHandle;
     const int code = mpi_.begin_send(comm_, data, static_cast<int>(bytes), rank, tag, request);

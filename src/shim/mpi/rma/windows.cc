@@ -21,7 +21,7 @@ std::optional<std::int64_t> offset_of(std::int64_t place, std::int64_t unit, con
 }
 
 /// Holds what ranks tell each other of their memory.
-struct Windows::Card {
+struct Windows::Description {
   std::uint32_t gpu, wrong;
   std::int64_t unit;
   std::uint64_t bytes;
@@ -49,7 +49,7 @@ std::string Windows::prepare(Handle comm, WindowMemory memory, std::int64_t unit
   CommShape shape;
   if (tools_.mpi.shape(comm, shape) != 0) return "no such communicator";
   std::string why;
-  Card mine{};
+  Description mine{};
   mine.gpu = gpu ? 1 : 0;
   mine.unit = unit;
   mine.bytes = static_cast<std::uint64_t>(memory.bytes);
@@ -62,25 +62,25 @@ std::string Windows::prepare(Handle comm, WindowMemory memory, std::int64_t unit
       why = lent.status().text();
   }
   mine.wrong = why.empty() ? 0 : 1;
-  std::vector<Card> cards(static_cast<std::size_t>(shape.size));
-  if (tools_.mpi.all_gather(comm, &mine, cards.data(), sizeof mine) != 0) return "its ranks could not meet";
+  std::vector<Description> descriptions(static_cast<std::size_t>(shape.size));
+  if (tools_.mpi.all_gather(comm, &mine, descriptions.data(), sizeof mine) != 0) return "its ranks could not meet";
   for (int rank = 0; rank < shape.size; ++rank) {
-    const Card& card = cards[static_cast<std::size_t>(rank)];
+    const Description& description = descriptions[static_cast<std::size_t>(rank)];
     Target target;
-    target.gpu = card.gpu != 0;
-    target.unit = card.unit;
-    target.bytes = card.bytes;
-    target.lent = card.lent;
+    target.gpu = description.gpu != 0;
+    target.unit = description.unit;
+    target.bytes = description.bytes;
+    target.lent = description.lent;
     target.world = tools_.world(comm, rank);
     if (rank == shape.rank) target.own = static_cast<std::byte*>(memory.base);
-    if (why.empty() && card.wrong != 0) why = fmt::format("rank {} cannot share its memory", rank);
+    if (why.empty() && description.wrong != 0) why = fmt::format("rank {} cannot share its memory", rank);
     if (why.empty() && (target.world < 0 || !tools_.group->same_node(target.world)))
       why = fmt::format("rank {} is on another node", rank);
     window.targets.push_back(std::move(target));
   }
   if (why.empty())
     if (auto status = borrow_all(window); !status) why = status.text();
-  std::vector<std::uint32_t> wrong(cards.size());
+  std::vector<std::uint32_t> wrong(descriptions.size());
   const std::uint32_t my_wrong = why.empty() ? 0 : 1;
   if (tools_.mpi.all_gather(comm, &my_wrong, wrong.data(), sizeof my_wrong) != 0) return "its ranks could not meet";
   const auto failed = std::ranges::find(wrong, 1U);

@@ -172,7 +172,7 @@ class Windows {
     std::map<int, device::Memory> brought;  ///< by device: origins in host memory, for its kernels
     std::vector<Pending> pending;
   };
-  struct Card;
+  struct Description;
 
   Shared find(Handle window) const;
   Shared find_or_make(Handle window);

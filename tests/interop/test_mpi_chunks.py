@@ -13,12 +13,12 @@ import c_programs
 import drop_in
 import pytest
 import repeats
-from mpi_pieces import CHECKS
+from mpi_chunks import CHECKS
 from sennit.baselines import mpi
 
 HERE = Path(__file__).resolve().parent
 NODE = "SENNIT_NODE=$PMI_RANK$PMIX_RANK"
-PLAN = "by pieces, through the MPI"
+PLAN = "in chunks, through the MPI"
 
 
 def run(
@@ -28,8 +28,8 @@ def run(
     found = drop_in.find(name)
     if isinstance(found, str):
         pytest.skip(found)
-    with tempfile.TemporaryDirectory(prefix="sennit-pieces-") as folder:
-        rank = f'"{sys.executable}" -B -m mpi4py "{HERE / "mpi_pieces.py"}" {arguments}'
+    with tempfile.TemporaryDirectory(prefix="sennit-chunks-") as folder:
+        rank = f'"{sys.executable}" -B -m mpi4py "{HERE / "mpi_chunks.py"}" {arguments}'
         program = f"{NODE} {settings} exec {rank}"
         if "dies" in arguments:
             # Hydra loses what ranks say last before one of them ends the job. Where the rank that is killed is its
@@ -53,7 +53,7 @@ def ways(done: subprocess.CompletedProcess[str], call: str) -> set[str]:
 
 
 @pytest.mark.parametrize(("name", "ranks"), repeats.in_turn(drop_in.LIBRARIES, [2, 3]))
-def test_long_messages_go_by_pieces(name: str, ranks: int) -> None:
+def test_long_messages_go_in_chunks(name: str, ranks: int) -> None:
     done = run(name, ranks)
     check(done)
     assert PLAN in ways(done, "send"), done.stderr

@@ -1,7 +1,7 @@
 """A rank that sends long GPU buffers to ranks of other nodes through mpi4py, and checks what comes.
-test_mpi_pieces.py starts it with emulated GPU memory and each rank on a node of its own, you with CuPy on GPUs.
+test_mpi_chunks.py starts it with emulated GPU memory and each rank on a node of its own, you with CuPy on GPUs.
 
-    sennit run -- mpirun -n 2 sh -c 'SENNIT_NODE=$RANK python tests/interop/mpi_pieces.py'
+    sennit run -- mpirun -n 2 sh -c 'SENNIT_NODE=$RANK python tests/interop/mpi_chunks.py'
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mpi4py import MPI
 from mpi_memory import GPU, KINDS, RANK, SIZE, WORLD, Host, do_in_turn
 from mpi_nodes import Ints, repeated
 
-LEAST = 1 << 20  # integers of the shortest message that goes by pieces: 4 MiB
+LEAST = 1 << 20  # integers of the shortest message that goes in chunks: 4 MiB
 LONG = LEAST + LEAST // 3 + 12_345  # five pieces, and a short one
 CARD = 544 // 4  # integers of a host message that is as long as what stands for a long one
 OTHER = 1 - RANK
