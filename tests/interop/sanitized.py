@@ -67,6 +67,10 @@ class Built:
     compiler: str
     runtime: str
 
+    def options(self, sanitizer: Sanitizer) -> tuple[str, ...]:
+        """Of the compiler. Clang says otherwise than gcc that the sanitizer is there."""
+        return (sanitizer.compiled, "-g1", *(["-D__SANITIZE_ADDRESS__"] if self.compiler == "clang" else []))
+
     def starting(self) -> tuple[str, ...]:
         """What starts a program with both preloaded."""
         preloaded = ":".join([*([self.runtime] if self.runtime else []), str(self.library)])
@@ -95,7 +99,7 @@ def run_nccl(sanitizer: Sanitizer, test: str, ranks: int) -> nccl_programs.Job |
     have = built(sanitizer)
     if isinstance(have, str):
         return have
-    program = nccl_programs.compiled(options=(sanitizer.compiled, "-g1"), compiler=have.compiler)
+    program = nccl_programs.compiled(options=have.options(sanitizer), compiler=have.compiler)
     if isinstance(program, str):
         return program
     settings = {sanitizer.variable: sanitizer.options}
@@ -109,7 +113,7 @@ def run(
     have = built(sanitizer)
     if isinstance(have, str):
         return have
-    program = c_programs.compiled(name, source, options=(sanitizer.compiled, "-g1"), compiler=have.compiler)
+    program = c_programs.compiled(name, source, options=have.options(sanitizer), compiler=have.compiler)
     if isinstance(program, str):
         return program
     suppressions = folder / "suppressions"
