@@ -1,7 +1,6 @@
 #include "stage/pointer_cache.h"
 
 #include <dlfcn.h>
-#include <link.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -29,46 +28,6 @@ void find(Function*& function, void* library, const char* name) {
   function = reinterpret_cast<Function*>(dlsym(library, name));
 }
 
-/// Returns the lowest address of the main program.
-std::uintptr_t first_of_program() {
-  std::uintptr_t first = ~std::uintptr_t{0};
-  dl_iterate_phdr(
-      [](dl_phdr_info* info, std::size_t, void* found) {
-        for (int i = 0; i < info->dlpi_phnum; ++i)
-          if (info->dlpi_phdr[i].p_type == PT_LOAD)
-            *static_cast<std::uintptr_t*>(found) = std::min<std::uintptr_t>(
-                *static_cast<std::uintptr_t*>(found), info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
-        return 1;  // the main program comes first
-      },
-      &first);
-  return first;
-}
-
-/// The main program's data, and behind them the heap that sbrk() moves; nothing else is mapped between.
-class Heap {
- public:
-  bool holds(std::uintptr_t address) const {
-    if (address < first_ || address >= limit_) return false;
-    const std::uintptr_t end = end_.load(std::memory_order_relaxed);
-    if (address < end) return true;
-    if (address - end >= kStep) return false;
-    // It may have grown. Not asked each time: MPIs that watch sbrk() make a system call of it.
-    const std::uintptr_t now = std::max(end, reinterpret_cast<std::uintptr_t>(sbrk(0)));
-    end_.store(now, std::memory_order_relaxed);
-    return address < now;
-  }
-
- private:
-  static constexpr std::uintptr_t kStep = 256 << 20;
-  /// CUDA likes to reserve addresses from here on, above programs that lie low. A heap that once reached there, and
-  /// does no more, must not be taken for one.
-  static constexpr std::uintptr_t kLow = 0x200000000;
-
-  const std::uintptr_t first_ = first_of_program();
-  const std::uintptr_t limit_ = first_ < kLow ? kLow : ~std::uintptr_t{0};
-  mutable std::atomic<std::uintptr_t> end_{reinterpret_cast<std::uintptr_t>(sbrk(0))};
-};
-
 /// The calling thread's stack.
 struct Stack {
   std::uintptr_t begin = 0, end = 0;
@@ -95,8 +54,7 @@ bool is_ordinary(const void* pointer) {
   thread_local const Stack stack;
   // A coroutine runs on a stack of its own, from which nothing is known.
   if (here >= stack.begin && address >= here && address < stack.end) return true;
-  static const Heap heap;
-  return heap.holds(address);
+  return program_heap.holds(pointer);
 }
 
 Result<std::unique_ptr<PointerCache>> PointerCache::open(bool emulate) {

@@ -11,6 +11,7 @@
 
 #include "base/status.h"
 #include "device/executor.h"
+#include "stage/program_heap.h"
 
 namespace sennit::stage {
 
@@ -65,6 +66,9 @@ class PointerCache {
     return ask(pointer);
   }
   bool is_device(const void* pointer) const { return holder(pointer) >= 0; }
+  /// Returns whether the pointer is on the program's heap, and so the host's, whatever it has done with CUDA: two ns,
+  /// and unlike is_device() it does not notice that the program has started CUDA. False says nothing.
+  bool is_on_heap(const void* pointer) const { return emulated_ == nullptr && program_heap.holds(pointer); }
   /// Returns the same holder and how CUDA treats the memory, for a pointer that this thread has asked about in this
   /// call of the program's, or after the last one that was a GPU's: the driver is not asked twice.
   MemInfo info_of(const void* pointer) const;

@@ -154,6 +154,17 @@ TEST(PointerCache, AProgramMayStartTheDriverBetweenTwoCalls) {
   EXPECT_EQ(memories->info_of(gpu).device, 0) << "another pointer changes nothing";
 }
 
+TEST(PointerCache, TheProgramsHeapIsTheHostsWithoutAQuestion) {
+  static int data = 1;  // which is before the heap
+  const auto memories = PointerCache::over(MadeUpDriver::whole());
+  MadeUpDriver::started = true;
+  EXPECT_TRUE(memories->is_on_heap(&data));
+  EXPECT_FALSE(memories->cuda_initialized()) << "the driver was asked";
+  EXPECT_FALSE(memories->is_on_heap(nullptr));
+  EXPECT_FALSE(memories->is_on_heap(reinterpret_cast<void*>(-1)));
+  EXPECT_FALSE((*PointerCache::open(true))->is_on_heap(&data)) << "emulated memory may be anywhere";
+}
+
 TEST(PointerCache, AQuestionAboutNoAddressTellsThatTheDriverIsStarted) {
   const auto memories = PointerCache::over(MadeUpDriver::whole());
   MadeUpDriver::started = true;

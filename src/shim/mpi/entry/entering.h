@@ -287,6 +287,14 @@ bool is_plain_host(const void* address, typename Abi::Datatype type) {
   return !process.memories->cuda_initialized() || process.library->is_predefined(to_handle(type));
 }
 
+/// Returns whether an element of a predefined type is on the program's heap: then it is the host's, and the driver
+/// need not be asked, which is half of what such a call takes.
+template <class Abi>
+bool is_on_heap(const void* address, typename Abi::Datatype type) {
+  const auto& process = Process<Abi>::instance();
+  return process.memories->is_on_heap(address) && process.library->is_predefined(to_handle(type));
+}
+
 /// Calls the program's own function with the program's arguments.
 template <class Abi, Entry entry, class... A>
 int call_own(A... a) {
@@ -311,7 +319,8 @@ template <class Abi, Entry entry, class Int, class... Request>
 int enter_send(const void* data, Int count, typename Abi::Datatype type, int dest, int tag, typename Abi::Comm comm,
                Request... request) {
   constexpr bool blocks = description_of(entry).form == Form::blocking;
-  const bool is_left = is_plain_host<Abi>(data, type) && (!blocks || !drop_in<Abi>().requests.busy());
+  const bool is_left =
+      (is_on_heap<Abi>(data, type) || is_plain_host<Abi>(data, type)) && (!blocks || !drop_in<Abi>().requests.busy());
   if (is_left && needs_no_note<Abi>(count, to_handle(type)))
     return call_own<Abi, entry>(data, count, type, dest, tag, comm, request...);
   return enter_noted_send<Abi, entry>(is_left, data, count, type, dest, tag, comm, request...);
@@ -324,6 +333,10 @@ int enter_receive(void* data, Int count, typename Abi::Datatype type, int source
   constexpr bool request = description_of(entry).request != kAbsent;
   DropIn& here = drop_in<Abi>();
   const bool may_begin = request || !here.requests.busy();
+  // A receive that ends in a request has this process watch from now on, or never (begin_to_watch): so whether CUDA
+  // has started is asked first.
+  if (!request && may_begin && here.receives.ignores(request) && is_on_heap<Abi>(data, type))
+    return call_own<Abi, entry>(data, count, type, source, tag, comm, tail);
   if (may_begin && is_plain_host<Abi>(data, type) &&
       (here.receives.ignores(request) || too_short<Abi>(count, to_handle(type)) ||
        !here.receives.begin_to_watch(request)))
