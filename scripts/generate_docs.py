@@ -22,6 +22,7 @@ from sennit.compare.groups import Group, groups
 from sennit.compare.verdicts import verdicts
 from sennit.model.document import Part, parse, read_json
 from sennit.model.machine import Machine
+from sennit.model.map import RankMap
 from sennit.model.plans import CollectiveTable
 from sennit.model.profile import Profile
 from sennit.model.result import BENCH_MPI, COLLECTIVE, PUT, TORCH, TRAINING, Result
@@ -44,6 +45,7 @@ SCHEMAS: tuple[tuple[str, type[Part], str, str], ...] = (
     ("collective-table", CollectiveTable, "The fastest plans of collectives that were measured", "tune/tune"),
     ("put-table", PutTable, "The fastest splits that were measured between two memories", "tune/tune"),
     ("profile", Profile, "What a profiled program communicated", "use/profile"),
+    ("map", RankMap, "Which rank of a program goes on which GPU", "use/map"),
 )
 
 
