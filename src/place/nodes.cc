@@ -14,7 +14,7 @@ constexpr int kMostSweeps = 60;  // default: over all pairs of ranks; the last o
 using Talkers = std::vector<std::vector<std::pair<int, double>>>;
 
 Talkers talkers_of(const Traffic& traffic, int slots) {
-  std::vector<std::map<int, double>> sums(std::size_t(slots), std::map<int, double>());
+  std::vector<std::map<int, double>> sums(static_cast<std::size_t>(slots));
   for (const Talk& talk : traffic.talks()) {
     sums[std::size_t(talk.from)][talk.to] += talk.bytes;
     sums[std::size_t(talk.to)][talk.from] += talk.bytes;

@@ -49,7 +49,9 @@ TEST_P(Data, HasTheMapThatIsExpected) {
   near(solution->answers.front().cost.sum / (1 << 20), file["identity"]["sum"], "as it is, sum");
   near(best.cost.heaviest_us, file["best"]["heaviest_us"], "best, heaviest");
   near(best.cost.sum / (1 << 20), file["best"]["sum"], "best, sum");
-  if (file.contains("proved")) EXPECT_EQ(best.proof && best.proof->proved, file["proved"].get<bool>());
+  if (file.contains("proved")) {
+    EXPECT_EQ(best.proof && best.proof->proved, file["proved"].get<bool>());
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Data, testing::ValuesIn(files()), stem);

@@ -57,7 +57,6 @@ TEST(Prove, GivesTheGapWhenWorkIsOver) {
 TEST(Prove, PlacesThePinnedWhereTheyStay) {
   Traffic traffic(3);
   traffic.add(0, 1, 10);
-  const auto costs = tree_costs(4);
   const machine::Machine machine = shipped("dgx-1v");
   const path::Network network(machine);
   const auto graph = DeviceGraph::create(network).value();

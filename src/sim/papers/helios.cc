@@ -243,6 +243,120 @@ void add_levels(Study& study, const Node& node) {
   study.claims.push_back({"GPU selection, section IV", "three metrics, each the larger the nearer", nearer, text});
 }
 
+/// The paper does not say how ranks lie in their grids. The fastest dimension is where neighbours share a board.
+void add_numberings(Study& study, const std::vector<Numbering>& all, const Numbering& best) {
+  std::string alike;
+  int fitting = 0, figure_3 = 0;
+  for (const Numbering& each : all) {
+    figure_3 += fits_figure_3(each.gains);
+    if (each.figures < best.figures) continue;
+    ++fitting;
+    alike += (alike.empty() ? "" : ", ") + each.order;
+  }
+  study.claims.push_back(
+      {"GPU selection, figures 3, 4 and 5", "one numbering of ranks fits all three", best.figures == 3,
+       fmt::format("{} of {} orders of dimensions do ({}; the slowest first), {} fit figure 3", fitting, all.size(),
+                   alike, figure_3),
+       fmt::format("The best fit {} of three.", best.figures)});
+}
+
+/// Section V.B, figures 3 and 4.
+void add_gains(Study& study, const Figures& figures) {
+  double most = 0;
+  const Point* at = nullptr;
+  for (const auto& each : figures)
+    for (const Point& point : each[1])
+      for (std::size_t m = 0; m < kMaps.size(); ++m)
+        if (point.gain(m) > most) most = point.gain(m), at = &point;
+  study.numbers.push_back({"GPU selection, abstract", "most that a mapping gains, weighted", "%", 59, most, 0.1, false,
+                           fmt::format("Of four patterns and fifteen sizes; here at {}.",
+                                       at == nullptr ? "none" : format_bytes(std::uint64_t(at->bytes))),
+                           false});
+  for (std::size_t i = 0; i < kPatterns.size(); ++i) {
+    const bool symmetric = i == kTorus2 || i == kHypercube;
+    const double large = mean(figures[i][0], 32 << 10, kLargest, kDistance);
+    study.claims.push_back(
+        {kFigure3,
+         fmt::format("not weighted, {} gains {}", kPatterns[i].name,
+                     symmetric ? "little or nothing" : "above 16 KB"),
+         symmetric ? large < 10 : large > 5, told(figures[i][0], 16 << 10, kLargest, kDistance),
+         "By hops alone as much is to be gained; see docs/use/map.md."});
+  }
+  for (std::size_t i = 0; i < kPatterns.size(); ++i) {
+    if (i == kTorus3) continue;
+    const bool holds = std::ranges::all_of(figures[i][1], [](const Point& point) {
+      return point.bytes <= 2048 || point.gain(kDistance) > 2;
+    });
+    study.claims.push_back({kFigure4, fmt::format("weighted, {} gains above 2 KB", kPatterns[i].name), holds,
+                            told(figures[i][1], kSmallest, kLargest, kDistance), "The model gives none there."});
+  }
+  const Curve& torus = figures[kTorus3][1];
+  study.claims.push_back({kFigure4, "weighted, 3D torus gains, but for 4 KB to 32 KB",
+                          mean(torus, 64 << 10, kLargest, kDistance) > 2 &&
+                              mean(torus, 4 << 10, 32 << 10, kDistance) < mean(torus, 64 << 10, kLargest, kDistance),
+                          told(torus, kSmallest, kLargest, kDistance),
+                          "What is to be gained is small at all sizes: x lies within a socket already."});
+  // Messages of three times the size are beyond the switch before the others are.
+  bool dips = false;
+  std::string where;
+  for (std::size_t i = 0; i < kPatterns.size(); ++i)
+    for (std::size_t p = 1; p + 1 < figures[i][1].size(); ++p) {
+      const Curve& curve = figures[i][1];
+      if (curve[p].bytes < 2048 || curve[p].bytes > 16384) continue;
+      if (curve[p].gain(kDistance) < curve[p - 1].gain(kDistance) - 1 &&
+          curve[p].gain(kDistance) < curve[p + 1].gain(kDistance) - 1) {
+        dips = true;
+        where += fmt::format("{}{} at {}", where.empty() ? "" : ", ", kPatterns[i].name,
+                             format_bytes(std::uint64_t(curve[p].bytes)));
+      }
+    }
+  study.claims.push_back({kFigure4, "gains drop for some sizes above 2 KB, where eager sends end (4 KB)", dips,
+                          dips ? where : std::string("no drop"),
+                          "With an eager limit of 4 KiB and one overhead a kind of message none appears."});
+  double apart = 0, above = 0;
+  for (const auto& each : figures)
+    for (const Point& point : each[1])
+      for (std::size_t m = 0; m < kMaps.size(); ++m)
+        apart = std::max(apart, std::abs(point.gain(m) - point.gain(kDistance)));
+  for (const auto& each : figures)
+    above += each[1].back().gain(kDistance) - std::max(each[1].back().gain(0), each[1].back().gain(1));
+  study.claims.push_back({kFigure4, "the three maps are alike", apart < 10,
+                          fmt::format("they differ by at most {:.0f} points", apart),
+                          "Their costs rise with the level in different ratios, so that their maps differ."});
+  study.claims.push_back({kFigure4, "at 16 MB the distance map is mostly the best", above > 0,
+                          fmt::format("{:+.1f} points above the better of the others, summed over the patterns", above),
+                          "The maps are equal here: on this tree all three metrics order the levels alike."});
+}
+
+/// Section V.C, figure 5.
+void add_overheads(Study& study, const Figures& figures) {
+  const auto pays = [&](std::size_t pattern, double bytes) {
+    for (const Point& point : figures[pattern][1])
+      if (point.bytes == bytes) return point.pays(kDistance);
+    return 0.0;
+  };
+  std::string small, large, middle;
+  bool within = true, once = true;
+  std::array<double, 4> sums{};
+  for (std::size_t i = 0; i < kPatterns.size(); ++i) {
+    small += fmt::format("{}{} {:.0f}", i == 0 ? "" : ", ", kPatterns[i].name, pays(i, kSmallest));
+    large += fmt::format("{}{} {:.0f}", i == 0 ? "" : ", ", kPatterns[i].name, pays(i, 4 << 20));
+    within = within && pays(i, kSmallest) <= 1000;
+    once = once && pays(i, 4 << 20) == 1;
+    sums[i] = mean(figures[i][1], 64 << 10, kLargest, kDistance);
+    middle += fmt::format("{}{} {:.0f}", i == 0 ? "" : ", ", kPatterns[i].name, pays(i, 64 << 10));
+  }
+  study.claims.push_back({kFigure5, "at most 1000 exchanges pay for a mapping", within, "at 1 KiB: " + small + " (0: never)",
+                          "A pattern that gains nothing never pays."});
+  study.claims.push_back({kFigure5, "above 2 MB one exchange pays for it", once, "at 4 MiB: " + large, "See figure 4."});
+  study.claims.push_back(
+      {kFigure5, "the 2D torus takes the fewest", pays(kTorus2, 64 << 10) <= std::min({pays(kStencil, 64 << 10), pays(kTorus3, 64 << 10), pays(kHypercube, 64 << 10)}),
+       "at 64 KiB: " + middle, "Which pattern gains most depends on what of it crosses between sockets."});
+  study.claims.push_back(
+      {kFigure5, "the 3D torus takes the most", pays(kTorus3, 64 << 10) >= std::max({pays(kStencil, 64 << 10), pays(kTorus2, 64 << 10), pays(kHypercube, 64 << 10)}),
+       "at 64 KiB: " + middle, "Which pattern gains least depends on what of it crosses between sockets."});
+}
+
 }  // namespace
 
 Result<Study> study_helios(machine::Machine machine) {
@@ -266,6 +380,14 @@ Result<Study> study_helios(machine::Machine machine) {
   if (!figures) return figures.status();
   add_series(study, *figures);
   add_levels(study, node);
+  add_numberings(study, *swept, best);
+  add_gains(study, *figures);
+  add_overheads(study, *figures);
+  study.left_out = {
+      {"GPU selection, section IV", "maps by SCOTCH 5.8",
+       "The library is not needed here: the same metrics are mapped by swaps, which in no case of docs/use/map.md cost "
+       "more than Scotch 7.0 made them cost."},
+      {"GPU selection, figures 3 and 4", "values of the curves", "The paper prints them as curves alone."}};
   return study;
 }
 
