@@ -16,6 +16,7 @@ from fit import fit
 from highlights import collective_highlights, highlights, mpi_highlights, summary, torch_highlights
 from house import ROOT
 from kept_documents import BEYOND, MESSAGES, NONE_YET, PAPER, REPRODUCTION, Kept, documents, kept_results
+from map_tables import CASES, GAINS, map_cases, map_gains
 from mpi_goals import mpi_goals
 from sennit import units
 from sennit.compare.groups import Group, groups
@@ -195,6 +196,8 @@ def generated(root: Path) -> dict[Path, str]:
         (tune / "cost-models.md", "closed forms", closed_forms(root)),
         (tune / "cost-models.md", "lines", lines_of_puts(results)),
         (tune / "beyond.md", BEYOND, further(root)),
+        (root / "docs" / "use" / "map.md", CASES, map_cases(root)),
+        (root / "docs" / "use" / "map.md", GAINS, map_gains(root)),
         (gains, "collective highlights", collective_highlights(root)),
         (gains, "torch highlights", torch_highlights(root)),
         (gains, "mpi highlights", mpi_highlights(root)),

@@ -63,6 +63,7 @@ Result<DeviceGraph> DeviceGraph::create(const path::Network& network, std::vecto
     for (std::size_t b = 0; b < n; ++b)
       if (a != b)
         if (auto status = graph.find_way(int(a), int(b), graph.pairs_[a * n + b]); !status) return status;
+  graph.share_curves();
   graph.set_levels();
   graph.set_closeness();
   return graph;
@@ -80,13 +81,19 @@ Status DeviceGraph::find_way(int a, int b, Pair& pair) const {
   const path::Hop hop = network.find_hop(from, to);
   if (hop.exists()) {
     take(hop);
-    pair.gbps = hop.rate();
+    pair.gbps = hop.gbps;
     const machine::Machine& machine = network.machine();
     pair.one_way = machine.curve(network.device(from).id, network.device(to).id, Method::engine, machine::Traffic::one_way);
     pair.both_ways =
         machine.curve(network.device(from).id, network.device(to).id, Method::engine, machine::Traffic::both_ways);
+    pair.is_measured = pair.one_way != nullptr;
   } else {
     pair.host = host_of(network, from);
+    // Staged by whoever measured it: a library's own way.
+    const machine::Machine& machine = network.machine();
+    pair.one_way = machine.curve(network.device(from).id, network.device(to).id, Method::engine, machine::Traffic::one_way);
+    pair.both_ways =
+        machine.curve(network.device(from).id, network.device(to).id, Method::engine, machine::Traffic::both_ways);
     const path::Hop there = pair.host < 0 ? path::Hop() : network.find_hop(from, pair.host);
     const path::Hop on = pair.host < 0 ? path::Hop() : network.find_hop(pair.host, to);
     if (!there.exists() || !on.exists())
@@ -95,7 +102,7 @@ Status DeviceGraph::find_way(int a, int b, Pair& pair) const {
                     fmt::format("machine '{}'", network.machine().name), "Add the missing links to its file");
     take(there);
     take(on);
-    pair.gbps = std::min(there.rate(), on.rate());
+    pair.gbps = std::min(there.gbps, on.gbps);
   }
   for (const path::Usage& use : uses)
     pair.uses.push_back(
@@ -135,6 +142,17 @@ Joined DeviceGraph::find_joined(int from, int to) const {
   if (hosts > 1) return Joined::socket;
   if (hosts == 1) return Joined::host_bridge;
   return switches > 1 ? Joined::switches : on_board ? Joined::board : Joined::one_switch;
+}
+
+/// Of pairs that are alike a machine's document has one measured: the others take its curves, or a measured pair would
+/// be held against the figures of links.
+void DeviceGraph::share_curves() {
+  for (Pair& pair : pairs_)
+    for (const Pair& other : pairs_) {
+      if (pair.host >= 0 || other.host >= 0 || other.hops != pair.hops || other.gbps != pair.gbps) continue;
+      if (pair.one_way == nullptr) pair.one_way = other.one_way;
+      if (pair.both_ways == nullptr) pair.both_ways = other.both_ways;
+    }
 }
 
 void DeviceGraph::set_levels() {
@@ -220,7 +238,7 @@ DeviceGraph::Difference DeviceGraph::difference(double bytes) const {
       const double us = copy_us(a, b, bytes, false);
       least = std::min(least, us);
       most = std::max(most, us);
-      measured = measured && at(a, b).one_way != nullptr;
+      measured = measured && at(a, b).is_measured;
     }
   if (most <= 0) return {0, false};
   return {1 - least / most, measured};

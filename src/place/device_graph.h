@@ -64,8 +64,8 @@ class DeviceGraph {
   /// level + 1, of contention the hops. 0 within a GPU.
   double cost(Metric metric, int a, int b) const;
 
-  /// How much the pairs differ: 1 - least / most over all pairs, of the time of `bytes` by measured curves where every
-  /// pair has one, else by the links. Below a few per cent any order is as good.
+  /// How much the pairs differ: 1 - least / most over all pairs, of the time of `bytes` by measured curves where there
+  /// are some, else by the links. `measured`: each pair was, not one for all that have the same links. Below a few per cent any order is as good.
   struct Difference {
     double part = 0;
     bool measured = false;
@@ -79,7 +79,8 @@ class DeviceGraph {
   struct Pair {
     Joined joined = Joined::nothing;
     int level = 0, hops = 0, host = -1;
-    double gbps = 0;  ///< of the narrowest link, one way; through host memory, of both copies in chunks
+    double gbps = 0;  ///< of the narrowest link, one way
+    bool is_measured = false;  ///< a curve is its own
     const machine::Curve *one_way = nullptr, *both_ways = nullptr;
     std::vector<Use> uses;
   };
@@ -87,6 +88,7 @@ class DeviceGraph {
   const Pair& at(int a, int b) const { return pairs_[std::size_t(a) * gpus_.size() + std::size_t(b)]; }
   Status find_way(int a, int b, Pair& pair) const;
   Joined find_joined(int from, int to) const;
+  void share_curves();
   void set_levels();
   void set_closeness();
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "place/symmetry.h"
 
@@ -68,7 +69,7 @@ class Prover {
   std::vector<int> placed_;  // in order
   std::vector<char> taken_ = std::vector<char>(map_.size(), 0);
   std::vector<double> floor_, total_;
-  Cost open_{kInfinite, kInfinite};  // the least bound of what was not looked at
+  std::optional<Cost> open_;  // the least bound of what was not looked at
 };
 
 Prover::State Prover::root() const {
@@ -198,7 +199,7 @@ void Prover::explore(State& state) {
   for (auto& [slot, child] : children) {
     if (at_least(child.bound, best_.first().cost)) continue;
     if (work_ == 0) {
-      if (less(child.bound, open_)) open_ = child.bound;
+      if (!open_ || less(child.bound, *open_)) open_ = child.bound;
       continue;
     }
     map_[std::size_t(rank)] = slot;
@@ -218,8 +219,8 @@ Proof Prover::run() {
   if (!at_least(at_root, best_.first().cost)) explore(state);
   Proof proof;
   proof.nodes = nodes_;
-  proof.proved = at_least(open_, best_.first().cost);
-  proof.bound = proof.proved ? best_.first().cost : open_;
+  proof.proved = !open_ || at_least(*open_, best_.first().cost);
+  proof.bound = proof.proved ? best_.first().cost : *open_;
   // Bounds of maps of another heaviest load than the best say less of the sum than the root's, or nothing.
   if (!proof.proved && less(proof.bound, at_root)) proof.bound = at_root;
   return proof;

@@ -100,6 +100,67 @@ std::vector<int> grow(const Talkers& talkers, const Slots& slots, std::span<cons
   return node;
 }
 
+/// Groups of ranks become larger groups, two, three, … of them at a time, as the size of a node is divided: those with
+/// most to do with each other join first. Empty where somebody is locked.
+std::vector<int> join_up(const Talkers& talkers, const Slots& slots, std::span<const int> locked) {
+  if (std::ranges::any_of(locked, [](int node) { return node >= 0; })) return {};
+  const std::size_t n = talkers.size();
+  std::vector<int> group(n);
+  for (std::size_t rank = 0; rank < n; ++rank) group[rank] = int(rank);
+  int groups = int(n);
+  for (int left = slots.a_node(), factor = 2; left > 1;) {
+    if (left % factor != 0) {
+      ++factor;
+      continue;
+    }
+    left /= factor;
+    std::map<std::pair<int, int>, double> between;
+    for (std::size_t rank = 0; rank < n; ++rank)
+      for (const auto& [other, bytes] : talkers[rank])
+        if (group[rank] < group[std::size_t(other)]) between[{group[rank], group[std::size_t(other)]}] += bytes;
+    std::vector<std::pair<std::pair<int, int>, double>> edges(between.begin(), between.end());
+    std::ranges::stable_sort(edges, [](const auto& a, const auto& b) { return a.second > b.second; });
+    // Of each group the larger one that it is in by now, and of that its members.
+    std::vector<int> joined(std::size_t(groups), -1);
+    std::vector<std::vector<int>> members;
+    const auto size_of = [&](int each) {
+      return joined[std::size_t(each)] < 0 ? 1 : int(members[std::size_t(joined[std::size_t(each)])].size());
+    };
+    for (const auto& [pair, bytes] : edges) {
+      const auto [a, b] = pair;
+      const int one = joined[std::size_t(a)], other = joined[std::size_t(b)];
+      if ((one >= 0 && one == other) || size_of(a) + size_of(b) > factor) continue;
+      std::vector<int> all = one < 0 ? std::vector{a} : members[std::size_t(one)];
+      const std::vector<int> more = other < 0 ? std::vector{b} : members[std::size_t(other)];
+      all.insert(all.end(), more.begin(), more.end());
+      for (const int each : all) joined[std::size_t(each)] = int(members.size());
+      if (one >= 0) members[std::size_t(one)].clear();
+      if (other >= 0) members[std::size_t(other)].clear();
+      members.push_back(std::move(all));
+    }
+    // Whoever is left over fills up what is not whole, in order; the largest first.
+    for (int each = 0; each < groups; ++each)
+      if (joined[std::size_t(each)] < 0) members.push_back({each});
+    std::erase_if(members, [](const auto& each) { return each.empty(); });
+    std::ranges::stable_sort(members, [](const auto& a, const auto& b) { return a.size() > b.size(); });
+    std::vector<int> order;
+    for (const auto& each : members) order.insert(order.end(), each.begin(), each.end());
+    std::vector<int> larger(static_cast<std::size_t>(groups));
+    for (std::size_t i = 0; i < order.size(); ++i) larger[std::size_t(order[i])] = int(i) / factor;
+    groups /= factor;
+    for (int& each : group) each = larger[std::size_t(each)];
+  }
+  // Nodes in the order of their first ranks: who need not move stays.
+  std::vector<int> node(static_cast<std::size_t>(groups), -1), result(n);
+  int next = 0;
+  for (std::size_t rank = 0; rank < n; ++rank) {
+    int& mine = node[std::size_t(group[rank])];
+    if (mine < 0) mine = next++;
+    result[rank] = mine;
+  }
+  return result;
+}
+
 }  // namespace
 
 std::vector<int> divide(const Traffic& traffic, const Slots& slots, std::span<const int> locked) {
@@ -118,7 +179,8 @@ std::vector<int> divide(const Traffic& traffic, const Slots& slots, std::span<co
   }
   std::vector<int> best;
   double least = 0;
-  for (const std::vector<int>& start : {plain, grow(talkers, slots, locked)}) {
+  for (const std::vector<int>& start : {plain, grow(talkers, slots, locked), join_up(talkers, slots, locked)}) {
+    if (start.empty()) continue;
     Division division(talkers, start, slots.nodes);
     bool better = true;
     for (int sweep = 0; better && sweep < kMostSweeps; ++sweep) {

@@ -14,6 +14,7 @@ namespace sennit::place {
 
 namespace {
 
+constexpr int kMostAllPairs = 1024;  // limit: a million messages
 constexpr std::string_view kAxes = "xyztuvwrs";  // of grids; more than nine dimensions have more than 4 096 ranks
 
 /// A ring allreduce of `bytes` among ranks: each sends 2 (n - 1) / n of them to the next one.
@@ -220,6 +221,8 @@ Result<Traffic> parse_pattern(std::string_view text, double bytes) {
   if (!options) return options.status();
   if (kind == "all-pairs") {
     if (!options->empty()) return bad(fmt::format("pattern '{}' has no options", text));
+    if (extents.front() > kMostAllPairs)
+      return bad(fmt::format("pattern '{}' has more than {} ranks, a message for every two", text, kMostAllPairs));
     Traffic traffic(extents.front());
     for (int step = 1; step < extents.front(); ++step)
       for (int rank = 0; rank < extents.front(); ++rank) traffic.add(rank, (rank + step) % extents.front(), bytes);

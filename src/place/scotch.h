@@ -10,7 +10,7 @@ namespace sennit::place {
 /// What a run of it gave; its own cost is not asked, ours judges.
 struct ScotchMap {
   Map map;
-  double ms = 0;    ///< of SCOTCH_graphMap and what prepares it, without starting a process
+  double ms = 0;        ///< of a processor, for its map and what prepares it; not of starting a process
   bool mended = false;  ///< it put two ranks on one slot, and the second went to a free one
 };
 

@@ -6,11 +6,10 @@ namespace sennit::place {
 
 namespace {
 
-/// Defaults by the number of slots, for one core: some 0.1 ms at 8 slots, 1 ms at 16 and 50 ms at 64, twenty times
-/// that with resources.
+/// Defaults by the number of slots; docs/use/map.md has what they take.
 SearchEffort chosen(const Problem& problem, SearchEffort effort) {
   const int n = problem.slots();
-  if (effort.starts == 0) effort.starts = n <= 8 ? 4 : n <= 16 ? 24 : n <= 32 ? 12 : 6;
+  if (effort.starts == 0) effort.starts = n <= 4 ? 2 : n <= 8 ? 24 : n <= 16 ? 24 : n <= 32 ? 12 : 6;
   if (effort.tries == 0) effort.tries = n <= 16 ? 200000 : 400000;
   if (effort.tabu_iterations < 0) effort.tabu_iterations = n <= 8 ? 0 : n <= 32 ? 40 * n : 10 * n;
   return effort;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "path/timing.h"
+
 namespace sennit::sim {
 
 Result<Played> exchange(const Fabric& fabric, std::span<const place::Talk> talks, std::span<const int> places,
@@ -10,14 +12,21 @@ Result<Played> exchange(const Fabric& fabric, std::span<const place::Talk> talks
   Graph graph;
   std::vector<std::uint32_t> out, in;
   for (std::size_t i = 0; i < places.size(); ++i) out.push_back(graph.add_queue()), in.push_back(graph.add_queue());
+  double most_gbps = Graph::kUncapped;
+  // In turns the queue holds a message with its bytes; else only the call for it, and the bytes follow.
   const auto copy = [&](int from, int to, double bytes, std::uint32_t queue, double us, Graph::Id need) {
     Graph::Task task;
+    task.us = us;
+    task.queue = queue;
+    if (!costs.in_turns) {
+      need = graph.add(task, {need});
+      task = {};
+    }
     task.from = from;
     task.to = to;
     task.bytes = bytes;
-    task.us = us;
-    task.queue = queue;
-    task.method = costs.by_engine ? machine::Method::engine : machine::Method::sm;
+    task.gbps = most_gbps;
+    task.method = machine::Method::sm;
     return graph.add(task, {need});
   };
   for (const place::Talk& talk : talks) {
@@ -28,11 +37,15 @@ Result<Played> exchange(const Fabric& fabric, std::span<const place::Talk> talks
     double us = talk.messages * (!same_node ? costs.network_us : is_short ? costs.short_us : costs.message_us);
     const bool reaches =
         !same_node || from == to || network.find_hop(fabric.device_of(from), fabric.device_of(to)).exists();
+    most_gbps = !same_node                               ? Graph::kUncapped
+                : from == to                             ? path::kLocalGpuGbps
+                : costs.most_gbps                        ? costs.most_gbps(fabric.device_of(from), fabric.device_of(to))
+                                                         : Graph::kUncapped;
+    if (!reaches && talk.bytes / talk.messages > costs.alike_bytes) us += talk.messages * costs.staged_us;
     if (reaches && !(is_short && same_node && from != to)) {
       copy(from, to, talk.bytes, sender, us, Graph::kNone);
       continue;
     }
-    if (!reaches && !is_short) us += talk.messages * costs.staged_us;
     const int host = fabric.host_of(from);
     if (host < 0)
       return Status(Code::unsupported, "GPUs do not reach each other, and there is no host memory",

@@ -58,10 +58,14 @@ TEST(Exchange, TakesWhatItsLinksAndMessagesTake) {
   };
   EXPECT_NEAR(us({{0, 1, 1e6, 1}}), 83.5, 1e-6);
   EXPECT_NEAR(us({{0, 1, 1e6, 1}, {1, 0, 1e6, 1}}), 83.5, 1e-6) << "both ways at once";
-  EXPECT_NEAR(us({{0, 1, 1e6, 1}, {0, 1, 1e6, 1}}), 167, 1e-6) << "one after the other";
+  ExchangeCosts turns;
+  turns.in_turns = true;
+  EXPECT_NEAR(us({{0, 1, 1e6, 1}, {0, 1, 1e6, 1}}, turns), 167, 1e-6) << "one after the other";
+  EXPECT_NEAR(us({{0, 1, 1e6, 1}, {0, 1, 1e6, 1}}), 163.5, 1e-6) << "the second is called for while the first moves";
+  EXPECT_NEAR(us({{0, 0, 1e6, 1}}), 4.5, 1e-6) << "within a GPU, at 1000 GB/s";
   EXPECT_NEAR(us({{0, 1, 1e6, 10}}), 115, 1e-6) << "ten messages";
   // To the other socket by way of host memory, in four chunks: the last one is on its way alone.
-  EXPECT_NEAR(us({{0, 2, 1e6, 1}}), 83.5 + 83.5 / 4, 1e-6);
+  EXPECT_NEAR(us({{0, 2, 1e6, 1}}, turns), 83.5 + 83.5 / 4, 1e-6);
   ExchangeCosts eager;
   eager.short_bytes = 4096;
   eager.short_us = 5;

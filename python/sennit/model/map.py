@@ -47,7 +47,9 @@ class Mapping(Part):
     exchange_us: NonNegativeFloat = Field(description="Simulated: all ranks send once to all that they send to")
     gain: float = Field(description="Part of the exchange's time as it is that this map saves")
     found_ms: NonNegativeFloat = Field(default=0, description="Time to find it, without a proof; not kept in a file")
-    proved: bool | None = Field(default=None, description="Nothing is cheaper by the metric; null: no proof was tried")
+    proved: bool | None = Field(
+        default=None, description="Nothing is cheaper by the metric; null: no proof was tried"
+    )
     bound: Bound | None = None
     nodes: NonNegativeInt = Field(default=0, description="Partial maps that the proof looked at")
     map: list[NonNegativeInt] = Field(description="Slot of each rank: node by node, GPU by GPU")

@@ -40,10 +40,13 @@ class Question:
     def arguments(self) -> list[str]:
         """For sennit-map, without the profile."""
         names = (
-            "pattern", "size", "machine", "nodes", "gpus", "ranks_per_gpu", "pin", "metric", "solver", "scotch", "costs",
+            "pattern", "size", "machine", "nodes", "gpus", "ranks_per_gpu", "pin", "metric", "solver", "scotch",
+            "costs",
         )  # fmt: skip
         options = {name.replace("_", "-"): getattr(self, name) for name in names}
-        arguments = [part for name, value in options.items() if value is not None for part in (f"--{name}", str(value))]
+        arguments = [
+            part for name, value in options.items() if value is not None for part in (f"--{name}", str(value))
+        ]
         return arguments + [part for file in self.matrix for part in ("--matrix", str(file))]
 
 

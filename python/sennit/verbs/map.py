@@ -62,7 +62,9 @@ def map_ranks(
     ] = None,
     solver: Annotated[
         str | None,
-        typer.Option(metavar="NAME,…", help="swaps, exact, scotch (where it is installed) or all; default swaps,exact."),
+        typer.Option(
+            metavar="NAME,…", help="swaps, exact, scotch (where it is installed) or all; default swaps,exact."
+        ),
     ] = None,
     scotch: Annotated[
         str | None, typer.Option(metavar="FILE", help="Scotch's library; default: the system's.")
@@ -78,12 +80,24 @@ def map_ranks(
     as_json: AsJson = False,
 ) -> None:
     """Say which rank belongs on which GPU, by what the ranks send each other: a profile of a run, a matrix, or a
-    pattern. The ten cheapest maps are simulated, and the fastest is advised if it is faster than as it is by more than
-    predictions may be off."""
+    pattern. The ten cheapest maps are simulated, and the fastest is advised if it is faster than as it is by more
+    than predictions may be off."""
     check_files(out, svg, html)
     found, document = ask(
         Question(
-            profile, matrix or [], pattern, size, machine, nodes, gpus, ranks_per_gpu, pin, metric, solver, scotch, costs
+            profile,
+            matrix or [],
+            pattern,
+            size,
+            machine,
+            nodes,
+            gpus,
+            ranks_per_gpu,
+            pin,
+            metric,
+            solver,
+            scotch,
+            costs,
         )
     )
     if out is not None:

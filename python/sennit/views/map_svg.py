@@ -57,7 +57,9 @@ def before_and_after(found: RankMap, machine: Machine) -> str:
     ):
         call = f"{name}: an exchange takes {units.time(mapping.exchange_us)} (simulated)"
         note = f"Ranks of the first of {found.nodes} nodes; loads of the busiest." if found.nodes > 1 else ""
-        pictures.append(machine_svg(machine, Loads(loads, title(found), call, note), tenants(found, mapping, machine)))
+        pictures.append(
+            machine_svg(machine, Loads(loads, title(found), call, note), tenants(found, mapping, machine))
+        )
     return side_by_side(pictures)
 
 
@@ -71,7 +73,9 @@ def side_by_side(pictures: list[str]) -> str:
         width += int(size[1]) + BETWEEN
         height = max(height, int(size[2]))
     width -= BETWEEN
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">'
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">'
+    )
     return head + "\n" + "".join(inner) + "</svg>\n"
 
 

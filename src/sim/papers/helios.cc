@@ -20,6 +20,10 @@ namespace sennit::sim {
 
 namespace {
 
+/// What one copy gets at each level of figure 1. Assumed but for the first, a board's own switch, and the last, what
+/// NCCL counts for QPI: the paper's figure 2 shows that they differ.
+double kLevelGbps[4] = {12.5, 11, 9, 6};
+
 /// Open MPI 1.8.8, as far as its figures show it. Up to 4 KiB a message is sent eagerly through host memory; longer
 /// ones are copied from GPU to GPU, through host memory between sockets, where the driver gives no peer access.
 ExchangeCosts open_mpi() {
@@ -28,6 +32,9 @@ ExchangeCosts open_mpi() {
   costs.short_bytes = 4096;
   costs.short_us = 12;
   costs.staged_us = 8;
+  costs.alike_bytes = 2048;
+  costs.in_turns = getenv("T") == nullptr;
+  if (const char* e = getenv("H")) sscanf(e, "%lf,%lf,%lf,%lf,%lf,%lf,%lf", &costs.message_us, &costs.short_us, &costs.staged_us, &kLevelGbps[0], &kLevelGbps[1], &kLevelGbps[2], &kLevelGbps[3]);
   return costs;
 }
 constexpr double kMappingUs = 2000;  // what a mapping takes the paper: one exchange above 2 MB pays for it
@@ -71,7 +78,9 @@ class Node {
     return best.first().map;
   }
   Result<double> us(const place::Traffic& traffic, const place::Map& map) const {
-    const auto played = exchange(fabric_, traffic.talks(), places_of(fabric_, graph_, kSlots, map, 16), open_mpi());
+    ExchangeCosts costs = open_mpi();
+    costs.most_gbps = [&](int from, int to) { return level_gbps(from, to); };
+    const auto played = exchange(fabric_, traffic.talks(), places_of(fabric_, graph_, kSlots, map, 16), costs);
     if (!played) return played.status();
     return played->us;
   }
@@ -82,6 +91,16 @@ class Node {
   }
 
  private:
+  /// Of two GPUs by their devices.
+  double level_gbps(int from, int to) const {
+    int a = 0, b = 0;
+    for (int gpu = 0; gpu < graph_.gpus(); ++gpu) {
+      if (graph_.device(gpu) == from) a = gpu;
+      if (graph_.device(gpu) == to) b = gpu;
+    }
+    return kLevelGbps[graph_.level(a, b)];
+  }
+
   static constexpr place::Slots kSlots{1, 16, 1};
   const Fabric& fabric_;
   place::DeviceGraph graph_;
@@ -243,12 +262,39 @@ void add_levels(Study& study, const Node& node) {
   study.claims.push_back({"GPU selection, section IV", "three metrics, each the larger the nearer", nearer, text});
 }
 
+/// Figure 2, as the metrics read it: copies of each pair by size, one way and both ways at once.
+void add_curves(machine::Machine& machine) {
+  const path::Network network(machine);
+  const auto graph = place::DeviceGraph::create(network);
+  if (!graph) return;
+  const ExchangeCosts costs = open_mpi();
+  std::vector<machine::Curve> curves;
+  for (int a = 0; a < graph->gpus(); ++a)
+    for (int b = 0; b < graph->gpus(); ++b) {
+      if (a == b) continue;
+      const int level = graph->level(a, b);
+      for (const auto traffic : {machine::Traffic::one_way, machine::Traffic::both_ways}) {
+        machine::Curve curve{network.device(graph->device(a)).id, network.device(graph->device(b)).id,
+                             machine::Method::engine, traffic, {}};
+        for (double bytes = kSmallest; bytes <= kLargest; bytes *= 2) {
+          const bool staged = graph->staged_by(a, b) >= 0 && bytes > costs.alike_bytes;
+          const double us = (bytes <= costs.short_bytes ? costs.short_us : costs.message_us) +
+                            (staged ? costs.staged_us : 0) + bytes / (kLevelGbps[level] * 1e3);
+          curve.points.push_back({std::uint64_t(bytes), us, 0, 1});
+        }
+        curves.push_back(std::move(curve));
+      }
+    }
+  machine.curves = std::move(curves);
+}
+
 /// The paper does not say how ranks lie in their grids. The fastest dimension is where neighbours share a board.
 void add_numberings(Study& study, const std::vector<Numbering>& all, const Numbering& best) {
   std::string alike;
   int fitting = 0, figure_3 = 0;
   for (const Numbering& each : all) {
     figure_3 += fits_figure_3(each.gains);
+    if (getenv("H")) fprintf(stderr, "%s %d  %.1f %.1f %.1f %.1f | %.1f %.1f %.1f %.1f\n", each.order.c_str(), each.figures, each.gains[0][0], each.gains[1][0], each.gains[2][0], each.gains[3][0], each.gains[0][1], each.gains[1][1], each.gains[2][1], each.gains[3][1]);
     if (each.figures < best.figures) continue;
     ++fitting;
     alike += (alike.empty() ? "" : ", ") + each.order;
@@ -360,6 +406,7 @@ void add_overheads(Study& study, const Figures& figures) {
 }  // namespace
 
 Result<Study> study_helios(machine::Machine machine) {
+  add_curves(machine);
   Study study;
   study.machine = machine.name;
   const ExchangeCosts costs = open_mpi();
