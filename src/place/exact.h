@@ -21,7 +21,7 @@ struct Proof {
 };
 
 /// default: some second on one core.
-inline constexpr std::uint64_t kProofWork = 150'000'000;
+inline constexpr std::uint64_t kProofWork = 250'000'000;
 
 /// Takes `best`, which has a map, down to the optimum where `work` suffices.
 Proof prove(const Problem& problem, std::uint64_t work, Best& best);

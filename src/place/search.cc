@@ -6,6 +6,8 @@ namespace sennit::place {
 
 namespace {
 
+constexpr int kManyStarts = 4;  // default
+
 /// Defaults by the number of slots; docs/use/map.md has what they take.
 SearchEffort chosen(const Problem& problem, SearchEffort effort) {
   const int n = problem.slots();
@@ -101,6 +103,7 @@ void search(const Problem& problem, const SearchEffort& asked, Best& best) {
   best.offer(identity, problem.cost_of(identity));
   Random random(0x5e44174);
   std::int64_t tries = effort.tries;
+  int reached = 0;  // starts that ended at the best cost so far
   for (int start = -2; start < effort.starts && tries > 0; ++start) {
     Walk walk(problem, start == -2   ? identity
                        : start == -1 ? greedy_map(problem)
@@ -115,9 +118,12 @@ void search(const Problem& problem, const SearchEffort& asked, Best& best) {
     } else {
       walk.descend(Goal::sum, tries);
     }
+    if (less(walk.cost(), best.first().cost)) reached = 0;
+    reached += !less(best.first().cost, walk.cost());
     best.offer(walk.map(), walk.cost());
   }
-  if (effort.tabu_iterations == 0) return;
+  // What many starts lead to is hardly ever not the best.
+  if (effort.tabu_iterations == 0 || reached >= kManyStarts) return;
   tabu(problem, Walk(problem, best.first().map), effort.tabu_iterations, random, best);
   if (problem.has_resources())
     for (int i = 0; i < std::min(3, int(best.all().size())); ++i) {

@@ -10,15 +10,17 @@ Result<Played> exchange(const Fabric& fabric, std::span<const place::Talk> talks
                         const ExchangeCosts& costs) {
   const path::Network& network = fabric.network();
   Graph graph;
+  // Of each rank: its streams, or one queue of the calls for messages, whose bytes follow each call.
+  const std::size_t streams = std::size_t(std::max(1, costs.streams));
   std::vector<std::uint32_t> out, in;
-  for (std::size_t i = 0; i < places.size(); ++i) out.push_back(graph.add_queue()), in.push_back(graph.add_queue());
+  std::vector<std::size_t> sent(places.size(), 0);
+  for (std::size_t i = 0; i < places.size() * streams; ++i) out.push_back(graph.add_queue()), in.push_back(graph.add_queue());
   double most_gbps = Graph::kUncapped;
-  // In turns the queue holds a message with its bytes; else only the call for it, and the bytes follow.
   const auto copy = [&](int from, int to, double bytes, std::uint32_t queue, double us, Graph::Id need) {
     Graph::Task task;
     task.us = us;
     task.queue = queue;
-    if (!costs.in_turns) {
+    if (costs.streams == 0) {
       need = graph.add(task, {need});
       task = {};
     }
@@ -31,7 +33,9 @@ Result<Played> exchange(const Fabric& fabric, std::span<const place::Talk> talks
   };
   for (const place::Talk& talk : talks) {
     const int from = places[std::size_t(talk.from)], to = places[std::size_t(talk.to)];
-    const std::uint32_t sender = out[std::size_t(talk.from)], receiver = in[std::size_t(talk.to)];
+    const std::size_t stream = sent[std::size_t(talk.from)]++ % streams;
+    const std::uint32_t sender = out[std::size_t(talk.from) * streams + stream],
+                        receiver = in[std::size_t(talk.to) * streams + stream];
     const bool is_short = talk.bytes / talk.messages <= costs.short_bytes;
     const bool same_node = fabric.node_of(from) == fabric.node_of(to);
     double us = talk.messages * (!same_node ? costs.network_us : is_short ? costs.short_us : costs.message_us);

@@ -21,7 +21,7 @@ struct ExchangeCosts {
   int chunks = 4;            ///< that a message through host memory is cut into
   /// The most GB/s of one message between two places of a node, whatever their links allow; empty: nothing more.
   std::function<double(int from, int to)> most_gbps{};
-  bool in_turns = false;     ///< a rank's messages leave one after the other, in the order of the talks; else all at once
+  int streams = 0;           ///< of a rank, each a message after the other, in the order of the talks; 0: all at once
 };
 
 struct NamedExchangeCost {

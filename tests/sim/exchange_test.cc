@@ -59,7 +59,7 @@ TEST(Exchange, TakesWhatItsLinksAndMessagesTake) {
   EXPECT_NEAR(us({{0, 1, 1e6, 1}}), 83.5, 1e-6);
   EXPECT_NEAR(us({{0, 1, 1e6, 1}, {1, 0, 1e6, 1}}), 83.5, 1e-6) << "both ways at once";
   ExchangeCosts turns;
-  turns.in_turns = true;
+  turns.streams = 1;
   EXPECT_NEAR(us({{0, 1, 1e6, 1}, {0, 1, 1e6, 1}}, turns), 167, 1e-6) << "one after the other";
   EXPECT_NEAR(us({{0, 1, 1e6, 1}, {0, 1, 1e6, 1}}), 163.5, 1e-6) << "the second is called for while the first moves";
   EXPECT_NEAR(us({{0, 0, 1e6, 1}}), 4.5, 1e-6) << "within a GPU, at 1000 GB/s";
