@@ -42,8 +42,7 @@ std::string_view name(Joined joined) {
 int host_of(const path::Network& network, int device) {
   int host = -1;
   for (int each = 0; each < network.devices(); ++each)
-    if (network.is(each, DeviceKind::host) &&
-        (host < 0 || network.device(each).numa == network.device(device).numa))
+    if (network.is(each, DeviceKind::host) && (host < 0 || network.device(each).numa == network.device(device).numa))
       host = each;
   return host;
 }
@@ -83,7 +82,8 @@ Status DeviceGraph::find_way(int a, int b, Pair& pair) const {
     take(hop);
     pair.gbps = hop.gbps;
     const machine::Machine& machine = network.machine();
-    pair.one_way = machine.curve(network.device(from).id, network.device(to).id, Method::engine, machine::Traffic::one_way);
+    pair.one_way =
+        machine.curve(network.device(from).id, network.device(to).id, Method::engine, machine::Traffic::one_way);
     pair.both_ways =
         machine.curve(network.device(from).id, network.device(to).id, Method::engine, machine::Traffic::both_ways);
     pair.is_measured = pair.one_way != nullptr;
@@ -91,7 +91,8 @@ Status DeviceGraph::find_way(int a, int b, Pair& pair) const {
     pair.host = host_of(network, from);
     // Staged by whoever measured it: a library's own way.
     const machine::Machine& machine = network.machine();
-    pair.one_way = machine.curve(network.device(from).id, network.device(to).id, Method::engine, machine::Traffic::one_way);
+    pair.one_way =
+        machine.curve(network.device(from).id, network.device(to).id, Method::engine, machine::Traffic::one_way);
     pair.both_ways =
         machine.curve(network.device(from).id, network.device(to).id, Method::engine, machine::Traffic::both_ways);
     const path::Hop there = pair.host < 0 ? path::Hop() : network.find_hop(from, pair.host);
@@ -144,8 +145,8 @@ Joined DeviceGraph::find_joined(int from, int to) const {
   return switches > 1 ? Joined::switches : on_board ? Joined::board : Joined::one_switch;
 }
 
-/// Of pairs that are alike a machine's document has one measured: the others take its curves, or a measured pair would
-/// be held against the figures of links.
+/// Of pairs that are alike a machine's document has one measured: the others take its curves, or a measured pair
+/// would be held against the figures of links.
 void DeviceGraph::share_curves() {
   for (Pair& pair : pairs_)
     for (const Pair& other : pairs_) {

@@ -25,14 +25,15 @@ std::string_view name(Metric metric);
 /// Errors: invalid_argument, listing those there are.
 Result<Metric> parse_metric(std::string_view text);
 
-/// How two GPUs are joined by PCIe, as NVML's common ancestor says it (nvmlGpuTopologyLevel_t); NVLink does not count.
+/// How two GPUs are joined by PCIe, as NVML's common ancestor says it (nvmlGpuTopologyLevel_t); NVLink does not
+/// count.
 enum class Joined { board, one_switch, switches, host_bridge, socket, nothing };
 std::string_view name(Joined joined);
 
 /// What a byte takes of one resource of path::Network on its way.
 struct Use {
   int resource = 0;
-  double weight = 1;        ///< bytes of the resource for each byte sent
+  double weight = 1;       ///< bytes of the resource for each byte sent
   double us_per_byte = 0;  ///< weight over the resource's capacity
 };
 
@@ -64,8 +65,9 @@ class DeviceGraph {
   /// level + 1, of contention the hops. 0 within a GPU.
   double cost(Metric metric, int a, int b) const;
 
-  /// How much the pairs differ: 1 - least / most over all pairs, of the time of `bytes` by measured curves where there
-  /// are some, else by the links. `measured`: each pair was, not one for all that have the same links. Below a few per cent any order is as good.
+  /// How much the pairs differ: 1 - least / most over all pairs, of the time of `bytes` by measured curves where
+  /// there are some, else by the links. `measured`: each pair was, not one for all that have the same links. Below a
+  /// few per cent any order is as good.
   struct Difference {
     double part = 0;
     bool measured = false;
@@ -79,7 +81,7 @@ class DeviceGraph {
   struct Pair {
     Joined joined = Joined::nothing;
     int level = 0, hops = 0, host = -1;
-    double gbps = 0;  ///< of the narrowest link, one way
+    double gbps = 0;           ///< of the narrowest link, one way
     bool is_measured = false;  ///< a curve is its own
     const machine::Curve *one_way = nullptr, *both_ways = nullptr;
     std::vector<Use> uses;

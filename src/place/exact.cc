@@ -12,8 +12,8 @@ namespace sennit::place {
 namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
-constexpr int kMostCutSlots = 16;     // limit: 2^16 sets of ranks take a millisecond
-constexpr int kSymmetricDepth = 6;    // default: with more ranks placed hardly a symmetry is left
+constexpr int kMostCutSlots = 16;   // limit: 2^16 sets of ranks take a millisecond
+constexpr int kSymmetricDepth = 6;  // default: with more ranks placed hardly a symmetry is left
 
 bool at_least(const Cost& bound, const Cost& best) {
   return !less(bound, best);
@@ -98,7 +98,8 @@ Prover::State Prover::place(const State& before, int rank, int slot) const {
   return state;
 }
 
-/// The partial loads, and, where only the sum can still tell, Gilmore and Lawler's bound. The ranks in map_ are placed.
+/// The partial loads, and, where only the sum can still tell, Gilmore and Lawler's bound. The ranks in map_ are
+/// placed.
 void Prover::set_bound(State& state) {
   state.bound.heaviest_us = least_us_;
   for (const double us : state.loads) state.bound.heaviest_us = std::max(state.bound.heaviest_us, us);
@@ -130,8 +131,7 @@ void Prover::set_bound(State& state) {
       double inner = 0;
       for (std::size_t k = 0; k < flow.size(); ++k) inner += flow[k] * costs[p * (f - 1) + k];
       // Each pair of ranks that are not placed is in two rows.
-      matrix[i * f + p] =
-          state.linear[std::size_t(ranks[i]) * std::size_t(n_) + std::size_t(slots[p])] + inner / 2;
+      matrix[i * f + p] = state.linear[std::size_t(ranks[i]) * std::size_t(n_) + std::size_t(slots[p])] + inner / 2;
     }
   }
   state.bound.sum += assign_least(matrix, int(m), int(f));
@@ -142,9 +142,7 @@ int Prover::next_rank(const State& state) const {
   for (int rank = 0; rank < problem_.ranks(); ++rank) {
     if (map_[std::size_t(rank)] >= 0) continue;
     if (problem_.pinned(rank) >= 0) return rank;
-    const auto weight = [&](int each) {
-      return std::pair(state.near[std::size_t(each)], total_[std::size_t(each)]);
-    };
+    const auto weight = [&](int each) { return std::pair(state.near[std::size_t(each)], total_[std::size_t(each)]); };
     if (next < 0 || weight(rank) > weight(next)) next = rank;
   }
   return next;
@@ -159,9 +157,8 @@ std::vector<int> Prover::branches(int rank) const {
   std::vector<int> slots;
   for (int slot = 0; slot < n_; ++slot) {
     if (taken_[std::size_t(slot)]) continue;
-    const bool seen = int(placed_.size()) <= kSymmetricDepth && std::ranges::any_of(slots, [&](int other) {
-      return symmetry_.alike(other, slot, fixed);
-    });
+    const bool seen = int(placed_.size()) <= kSymmetricDepth &&
+                      std::ranges::any_of(slots, [&](int other) { return symmetry_.alike(other, slot, fixed); });
     if (!seen) slots.push_back(slot);
   }
   return slots;
@@ -298,9 +295,8 @@ double least_heaviest_us(const Problem& problem) {
         us[std::size_t(a) * std::size_t(n) + std::size_t(b)] = each;
         if (each > 0) from[std::size_t(a)] = to[std::size_t(b)] = 1;
       }
-    const bool directed = std::ranges::none_of(from, [&](const char& each) {
-      return each && to[std::size_t(&each - from.data())];
-    });
+    const bool directed =
+        std::ranges::none_of(from, [&](const char& each) { return each && to[std::size_t(&each - from.data())]; });
     // The part: all that send over it; or, of one that both ways share, slot 0 and all that it reaches without it.
     std::vector<char> part = from;
     if (!directed)
@@ -308,8 +304,8 @@ double least_heaviest_us(const Problem& problem) {
     double least_us = kInfinite;
     for (int a = 0; a < n; ++a)
       for (int b = 0; b < n; ++b) {
-        const bool across = directed ? part[std::size_t(a)] && !part[std::size_t(b)]
-                                     : part[std::size_t(a)] != part[std::size_t(b)];
+        const bool across =
+            directed ? part[std::size_t(a)] && !part[std::size_t(b)] : part[std::size_t(a)] != part[std::size_t(b)];
         if (across) least_us = std::min(least_us, us[std::size_t(a) * std::size_t(n) + std::size_t(b)]);
       }
     const int size = int(std::ranges::count(part, 1));
@@ -331,7 +327,9 @@ double least_heaviest_us(const Problem& problem) {
 }
 
 double assign_least(std::span<const double> matrix, int rows, int columns) {
-  const auto at = [&](int i, int j) { return matrix[std::size_t(i - 1) * std::size_t(columns) + std::size_t(j - 1)]; };
+  const auto at = [&](int i, int j) {
+    return matrix[std::size_t(i - 1) * std::size_t(columns) + std::size_t(j - 1)];
+  };
   std::vector<double> u(std::size_t(rows) + 1, 0), v(std::size_t(columns) + 1, 0), least(std::size_t(columns) + 1);
   std::vector<int> row_of(std::size_t(columns) + 1, 0), way(std::size_t(columns) + 1, 0);
   std::vector<char> seen(std::size_t(columns) + 1);

@@ -15,8 +15,8 @@
 namespace sennit::place {
 
 struct Proof {
-  bool proved = false;    ///< nothing is cheaper than the best
-  Cost bound;             ///< no map costs less
+  bool proved = false;      ///< nothing is cheaper than the best
+  Cost bound;               ///< no map costs less
   std::uint64_t nodes = 0;  ///< partial maps that were looked at
 };
 

@@ -90,7 +90,8 @@ std::vector<int> grow(const Talkers& talkers, const Slots& slots, std::span<cons
       std::size_t next = n;
       for (std::size_t rank = 0; rank < n; ++rank)
         // Who has the least to do with all others besides goes first: it would be left alone.
-        if (node[rank] < 0 && (next == n || std::pair(near[rank], -total[rank]) > std::pair(near[next], -total[next])))
+        if (node[rank] < 0 &&
+            (next == n || std::pair(near[rank], -total[rank]) > std::pair(near[next], -total[next])))
           next = rank;
       if (next == n) break;
       node[next] = now;
@@ -100,8 +101,8 @@ std::vector<int> grow(const Talkers& talkers, const Slots& slots, std::span<cons
   return node;
 }
 
-/// Groups of ranks become larger groups, two, three, … of them at a time, as the size of a node is divided: those with
-/// most to do with each other join first. Empty where somebody is locked.
+/// Groups of ranks become larger groups, two, three, … of them at a time, as the size of a node is divided: those
+/// with most to do with each other join first. Empty where somebody is locked.
 std::vector<int> join_up(const Talkers& talkers, const Slots& slots, std::span<const int> locked) {
   if (std::ranges::any_of(locked, [](int node) { return node >= 0; })) return {};
   const std::size_t n = talkers.size();
@@ -262,7 +263,8 @@ Cost cost_of(const Traffic& traffic, const DeviceGraph& graph, const Slots& slot
     const int a = slots.gpu(from), b = slots.gpu(to);
     if (a == b) continue;
     cost.sum += talk.bytes * graph.cost(metric, a, b);
-    for (const Use& use : graph.uses(a, b)) loads[here * each + std::size_t(use.resource)] += talk.bytes * use.us_per_byte;
+    for (const Use& use : graph.uses(a, b))
+      loads[here * each + std::size_t(use.resource)] += talk.bytes * use.us_per_byte;
   }
   for (const double us : loads) cost.heaviest_us = std::max(cost.heaviest_us, us);
   return cost;

@@ -10,8 +10,8 @@ namespace sennit::place {
 Result<Map> map_by_nodes(const Traffic& traffic, const DeviceGraph& graph, const Slots& slots, Metric metric,
                          std::span<const Pin> pins = {});
 
-/// The node of each rank (those made up included), given as many nodes as `slots` has; less is sent between nodes than
-/// with rank r on slot r, or as much. Ranks of `locked` stay on that node; -1: any.
+/// The node of each rank (those made up included), given as many nodes as `slots` has; less is sent between nodes
+/// than with rank r on slot r, or as much. Ranks of `locked` stay on that node; -1: any.
 std::vector<int> divide(const Traffic& traffic, const Slots& slots, std::span<const int> locked);
 
 /// Bytes between nodes.

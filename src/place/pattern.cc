@@ -14,7 +14,7 @@ namespace sennit::place {
 
 namespace {
 
-constexpr int kMostAllPairs = 1024;  // limit: a million messages
+constexpr int kMostAllPairs = 1024;              // limit: a million messages
 constexpr std::string_view kAxes = "xyztuvwrs";  // of grids; more than nine dimensions have more than 4 096 ranks
 
 /// A ring allreduce of `bytes` among ranks: each sends 2 (n - 1) / n of them to the next one.
@@ -74,7 +74,10 @@ Result<Traffic> parse_parallel(const std::vector<std::string_view>& parts, std::
   if (!options) return options.status();
   Parallel parallel{1, 1, 1, bytes, bytes, bytes};
   for (const auto& [name, value] : *options) {
-    int* const extent = name == "tp" ? &parallel.tp : name == "pp" ? &parallel.pp : name == "dp" ? &parallel.dp : nullptr;
+    int* const extent = name == "tp"   ? &parallel.tp
+                        : name == "pp" ? &parallel.pp
+                        : name == "dp" ? &parallel.dp
+                                       : nullptr;
     double* const size = name == "tp_bytes"   ? &parallel.tp_bytes
                          : name == "pp_bytes" ? &parallel.pp_bytes
                          : name == "dp_bytes" ? &parallel.dp_bytes
@@ -115,8 +118,8 @@ Status set_option(Grid& grid, std::string_view name, std::string_view value, std
     for (const char axis : value) grid.order.push_back(int(axes.find(axis)));
     return {};
   }
-  return bad(fmt::format("'{}={}' in pattern '{}' is no option of a grid: w=3, heavy=x, order={}", name, value, text,
-                         axes));
+  return bad(
+      fmt::format("'{}={}' in pattern '{}' is no option of a grid: w=3, heavy=x, order={}", name, value, text, axes));
 }
 
 }  // namespace

@@ -72,7 +72,8 @@ Result<Traffic> parse_matrix(std::string_view text, std::string_view origin) {
     int here = 0;
     for (std::string_view word = next_word(line); !word.empty(); word = next_word(line)) {
       double value = 0;
-      if (!read_number(word, value)) return wrong(origin, number, fmt::format("'{}' is no number", word.substr(0, 40)), kMatrixRemedy);
+      if (!read_number(word, value))
+        return wrong(origin, number, fmt::format("'{}' is no number", word.substr(0, 40)), kMatrixRemedy);
       if (!is_size(value))
         return wrong(origin, number, fmt::format("{} is no number of bytes", word.substr(0, 40)), kMatrixRemedy);
       values.push_back(value);

@@ -48,7 +48,8 @@ template <class Num>
 Step map_with(void* library, const Problem& problem, std::vector<std::int32_t>& slots) {
   using Structure = Opaque*;
   int (*graph_init)(Structure);
-  int (*graph_build)(Structure, Num, Num, const Num*, const Num*, const Num*, const Num*, Num, const Num*, const Num*);
+  int (*graph_build)(Structure, Num, Num, const Num*, const Num*, const Num*, const Num*, Num, const Num*,
+                     const Num*);
   int (*graph_map)(Structure, Structure, Structure, Num*);
   int (*arch_init)(Structure);
   int (*arch_build)(Structure, Structure, Num, const Num*, Structure);
@@ -150,7 +151,8 @@ Report map_in_child(const Problem& problem, const std::string& named, std::vecto
   const Report report = map_in_child(problem, named, slots);
   std::vector<char> bytes(sizeof report + slots.size() * sizeof(std::int32_t));
   std::copy_n(reinterpret_cast<const char*>(&report), sizeof report, bytes.data());
-  std::copy_n(reinterpret_cast<const char*>(slots.data()), bytes.size() - sizeof report, bytes.data() + sizeof report);
+  std::copy_n(reinterpret_cast<const char*>(slots.data()), bytes.size() - sizeof report,
+              bytes.data() + sizeof report);
   for (std::size_t done = 0; done < bytes.size();) {
     const ssize_t wrote = write(out, bytes.data() + done, bytes.size() - done);
     if (wrote <= 0) break;
@@ -210,14 +212,12 @@ Result<ScotchMap> map_by_scotch(const Problem& problem, const std::string& libra
   if (!in_time)
     return Status(Code::timed_out, fmt::format("Scotch did not end within {} s", kSeconds), "libscotch", remedy);
   Report report;
-  if (bytes.size() < sizeof report)
-    return Status(Code::system_error, "Scotch crashed", "libscotch", remedy);
+  if (bytes.size() < sizeof report) return Status(Code::system_error, "Scotch crashed", "libscotch", remedy);
   std::copy_n(bytes.data(), sizeof report, reinterpret_cast<char*>(&report));
   if (report.code != kDone) {
-    constexpr std::array<std::string_view, 5> kWhy = {"", "libscotch cannot be opened: it is not installed",
-                                                      "libscotch lacks a function",
-                                                      "libscotch has integers of an unknown width",
-                                                      "Scotch could not map this"};
+    constexpr std::array<std::string_view, 5> kWhy = {
+        "", "libscotch cannot be opened: it is not installed", "libscotch lacks a function",
+        "libscotch has integers of an unknown width", "Scotch could not map this"};
     return Status(Code::unsupported, std::string(kWhy[std::size_t(report.code) % kWhy.size()]), "libscotch", remedy);
   }
   const auto n = std::size_t(problem.slots());

@@ -44,9 +44,11 @@ void tabu(const Problem& problem, Walk walk, int iterations, Random& random, Bes
       for (int b = a + 1; b < n; ++b) {
         if (!walk.can_swap(a, b)) continue;
         const double each = walk.sum_change(a, b);
-        const bool held = forbidden(a, walk.map()[std::size_t(b)]) > now && forbidden(b, walk.map()[std::size_t(a)]) > now;
+        const bool held =
+            forbidden(a, walk.map()[std::size_t(b)]) > now && forbidden(b, walk.map()[std::size_t(a)]) > now;
         if (held && !less(walk.cost().sum + each, least)) continue;
-        if (best_a < 0 || less(walk.cost().sum + each, walk.cost().sum + change)) best_a = a, best_b = b, change = each;
+        if (best_a < 0 || less(walk.cost().sum + each, walk.cost().sum + change))
+          best_a = a, best_b = b, change = each;
       }
     if (best_a < 0) continue;
     for (const int rank : {best_a, best_b})
@@ -69,7 +71,8 @@ Map greedy_map(const Problem& problem) {
   const auto place = [&](int rank, int slot) {
     map[std::size_t(rank)] = slot;
     placed[std::size_t(rank)] = taken[std::size_t(slot)] = 1;
-    for (const Partner& partner : problem.partners(rank)) near[std::size_t(partner.rank)] += partner.to + partner.from;
+    for (const Partner& partner : problem.partners(rank))
+      near[std::size_t(partner.rank)] += partner.to + partner.from;
   };
   for (int rank = 0; rank < problem.slots(); ++rank) {
     for (const Partner& partner : problem.partners(rank)) total[std::size_t(rank)] += partner.to + partner.from;
@@ -105,9 +108,7 @@ void search(const Problem& problem, const SearchEffort& asked, Best& best) {
   std::int64_t tries = effort.tries;
   int reached = 0;  // starts that ended at the best cost so far
   for (int start = -2; start < effort.starts && tries > 0; ++start) {
-    Walk walk(problem, start == -2   ? identity
-                       : start == -1 ? greedy_map(problem)
-                                     : random_map(problem, random));
+    Walk walk(problem, start == -2 ? identity : start == -1 ? greedy_map(problem) : random_map(problem, random));
     if (problem.has_resources()) {
       // Every second start goes for the sum first: near is often not crowded either.
       if (start % 2 == 0) walk.descend(Goal::sum, tries);

@@ -38,15 +38,13 @@ Result<Solution> solve_by_nodes(const Question& asked) {
       offer(solver, std::move(map), 0);
     } else if (solver == Solver::swaps) {
       Result<Map> map = Map();
-      const double ms = timed_ms([&] {
-        map = map_by_nodes(*asked.traffic, *asked.graph, asked.slots, asked.metric, asked.pins);
-      });
+      const double ms =
+          timed_ms([&] { map = map_by_nodes(*asked.traffic, *asked.graph, asked.slots, asked.metric, asked.pins); });
       if (!map) return map.status();
       offer(solver, std::move(*map), ms);
     } else {
-      solution.left_out.push_back(
-          fmt::format("{}: of up to {} slots, here are {}", name(solver), solver == Solver::exact ? kMostProved : kMostFlat,
-                      asked.slots.size()));
+      solution.left_out.push_back(fmt::format("{}: of up to {} slots, here are {}", name(solver),
+                                              solver == Solver::exact ? kMostProved : kMostFlat, asked.slots.size()));
     }
   }
   solution.best = best.all();
@@ -103,7 +101,8 @@ Result<Solution> solve(const Question& asked) {
         Best here;
         const double ms = timed_ms([&] {
           if (asked.slots.nodes > 1)
-            if (const auto map = map_by_nodes(*asked.traffic, *asked.graph, asked.slots, asked.metric, asked.pins); map)
+            if (const auto map = map_by_nodes(*asked.traffic, *asked.graph, asked.slots, asked.metric, asked.pins);
+                map)
               here.offer(*map, problem->cost_of(*map));
           search(*problem, {}, here);
         });
@@ -139,7 +138,8 @@ Result<Solution> solve(const Question& asked) {
   if (!near.empty() && solution.best.size() > kMostFound / 2)
     solution.best.resize(std::max(kMostFound / 2, kMostFound - std::min(kMostFound, near.all().size())));
   for (const Found& each : near.all())
-    if (solution.best.size() < kMostFound && std::ranges::find(solution.best, each.map, &Found::map) == solution.best.end())
+    if (solution.best.size() < kMostFound &&
+        std::ranges::find(solution.best, each.map, &Found::map) == solution.best.end())
       solution.best.push_back({each.map, problem->cost_of(each.map)});
   return solution;
 }

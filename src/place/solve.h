@@ -35,14 +35,14 @@ struct Question {
 struct Answer {
   Solver solver = Solver::identity;
   Map map;
-  Cost cost;              ///< the heaviest load, and the metric's sum
-  double ms = 0;          ///< of the solver
+  Cost cost;      ///< the heaviest load, and the metric's sum
+  double ms = 0;  ///< of the solver
   std::optional<Proof> proof;
 };
 
 struct Solution {
-  std::vector<Answer> answers;  ///< in the order of the solvers asked for, without those left out
-  std::vector<Found> best;      ///< the cheapest maps, at most ten, the first the cheapest
+  std::vector<Answer> answers;        ///< in the order of the solvers asked for, without those left out
+  std::vector<Found> best;            ///< the cheapest maps, at most ten, the first the cheapest
   std::vector<std::string> left_out;  ///< "scotch: libscotch cannot be opened …"
 };
 

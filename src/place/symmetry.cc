@@ -54,7 +54,8 @@ bool Symmetry::keeps_resources(std::span<const int> image) const {
   for (const auto& each : takers_) {
     std::uint64_t sum = 0;
     for (const Taker& taker : each)
-      sum += mixed(std::uint64_t(image[std::size_t(taker.a)]), std::uint64_t(image[std::size_t(taker.b)]), taker.weight);
+      sum +=
+          mixed(std::uint64_t(image[std::size_t(taker.a)]), std::uint64_t(image[std::size_t(taker.b)]), taker.weight);
     prints.push_back(sum);
   }
   std::ranges::sort(prints);

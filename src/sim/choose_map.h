@@ -9,14 +9,14 @@
 
 namespace sennit::sim {
 
-/// default: how far off a prediction of an exchange may be. Below it a map is not advised. Collectives on two and four
-/// H200s, replayed, are off by 5 % in the median (docs/tune/reproduction.md).
+/// default: how far off a prediction of an exchange may be. Below it a map is not advised. Collectives on two and
+/// four H200s, replayed, are off by 5 % in the median (docs/tune/reproduction.md).
 inline constexpr double kModelError = 0.05;
 
 struct ChosenMap {
-  std::size_t index = 0;    ///< the fastest of the maps; of those alike the first
-  std::vector<double> us;   ///< of an exchange with each map
-  Played before, after;     ///< with rank r on slot r, and with the fastest
+  std::size_t index = 0;   ///< the fastest of the maps; of those alike the first
+  std::vector<double> us;  ///< of an exchange with each map
+  Played before, after;    ///< with rank r on slot r, and with the fastest
   /// Whether the fastest is faster than `before` by more than kModelError.
   bool is_advised() const { return after.us < (1 - kModelError) * before.us; }
 };

@@ -14,7 +14,8 @@ Result<Played> exchange(const Fabric& fabric, std::span<const place::Talk> talks
   const std::size_t streams = std::size_t(std::max(1, costs.streams));
   std::vector<std::uint32_t> out, in;
   std::vector<std::size_t> sent(places.size(), 0);
-  for (std::size_t i = 0; i < places.size() * streams; ++i) out.push_back(graph.add_queue()), in.push_back(graph.add_queue());
+  for (std::size_t i = 0; i < places.size() * streams; ++i)
+    out.push_back(graph.add_queue()), in.push_back(graph.add_queue());
   double most_gbps = Graph::kUncapped;
   const auto copy = [&](int from, int to, double bytes, std::uint32_t queue, double us, Graph::Id need) {
     Graph::Task task;
@@ -41,10 +42,10 @@ Result<Played> exchange(const Fabric& fabric, std::span<const place::Talk> talks
     double us = talk.messages * (!same_node ? costs.network_us : is_short ? costs.short_us : costs.message_us);
     const bool reaches =
         !same_node || from == to || network.find_hop(fabric.device_of(from), fabric.device_of(to)).exists();
-    most_gbps = !same_node                               ? Graph::kUncapped
-                : from == to                             ? path::kLocalGpuGbps
-                : costs.most_gbps                        ? costs.most_gbps(fabric.device_of(from), fabric.device_of(to))
-                                                         : Graph::kUncapped;
+    most_gbps = !same_node        ? Graph::kUncapped
+                : from == to      ? path::kLocalGpuGbps
+                : costs.most_gbps ? costs.most_gbps(fabric.device_of(from), fabric.device_of(to))
+                                  : Graph::kUncapped;
     if (!reaches && talk.bytes / talk.messages > costs.alike_bytes) us += talk.messages * costs.staged_us;
     if (reaches && !(is_short && same_node && from != to)) {
       copy(from, to, talk.bytes, sender, us, Graph::kNone);

@@ -14,7 +14,10 @@ from conftest import ROOT, Programs, check_snapshot, data, shown
 from sennit.model.document import read_json
 from sennit.model.machine import Machine
 from sennit.model.map import RankMap, kept
+from sennit.programs import machines
 from sennit.programs.problem import Problem
+from sennit.programs.rank_map import visible_devices
+from sennit.verbs import run
 from sennit.views.map_html import map_html
 from sennit.views.map_svg import before_and_after, by_gpu, gpu_ids, matrices, tenants
 from sennit.views.map_text import print_map, title
@@ -151,3 +154,58 @@ def test_a_document_that_is_no_profile_is_refused(tmp_path: Path) -> None:
     (tmp_path / "profile.json").write_text(json.dumps(data("machine")))
     with pytest.raises(Problem, match="is no profile"):
         ask(Question(profile=tmp_path))
+
+
+def with_uuids(**changes: Any) -> RankMap:
+    ranks = [{"rank": rank, "node": 0, "gpu": f"gpu{3 - rank}", "uuid": f"GPU-{3 - rank}"} for rank in range(4)]
+    return changed(ranks=ranks, **changes)
+
+
+HERE = [f"GPU-{number}" for number in range(4)]
+
+
+def test_a_program_sees_its_gpus_in_the_order_of_the_map() -> None:
+    assert visible_devices(with_uuids(), HERE, {}) == "GPU-3,GPU-2,GPU-1,GPU-0"
+    told = {"CUDA_VISIBLE_DEVICES": "GPU-0, GPU-1,GPU-2,GPU-3"}
+    assert visible_devices(with_uuids(), HERE, told) == "GPU-3,GPU-2,GPU-1,GPU-0"
+    assert visible_devices(with_uuids(), HERE, {}, 1) == "GPU-2"
+
+
+@pytest.mark.parametrize(
+    ("found", "here", "environment", "rank", "said"),
+    [
+        (with_uuids(nodes=2), HERE, {}, None, "of 2 nodes"),
+        (changed(), HERE, {}, None, "names no UUIDs"),
+        (with_uuids(), HERE[:3], {}, None, "GPU-3 is not here"),
+        (with_uuids(), HERE, {"CUDA_VISIBLE_DEVICES": "0,1,2,3"}, None, "is set to other GPUs"),
+        (with_uuids(), HERE, {"CUDA_VISIBLE_DEVICES": ""}, None, "is set to other GPUs"),
+        (with_uuids(), HERE, {}, 4, "local rank 4"),
+    ],
+)
+def test_a_map_that_does_not_fit_is_refused(
+    found: RankMap, here: list[str], environment: dict[str, str], rank: int | None, said: str
+) -> None:
+    with pytest.raises(Problem, match=said) as caught:
+        visible_devices(found, here, environment, rank)
+    assert caught.value.remedy
+
+
+def test_several_ranks_of_a_gpu_need_a_rank_each() -> None:
+    twice = [{"rank": rank, "node": 0, "gpu": "gpu0", "uuid": "GPU-0"} for rank in range(2)]
+    with pytest.raises(Problem, match="several ranks on a GPU"):
+        visible_devices(changed(ranks=twice), HERE, {})
+    assert visible_devices(changed(ranks=twice), HERE, {}, 1) == "GPU-0"
+
+
+def test_run_gives_a_program_its_map(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    devices = [{"id": name, "kind": "gpu", "uuid": name} for name in HERE] + [{"id": "host0", "kind": "host"}]
+    monkeypatch.setattr(machines, "this_machine", lambda: {"devices": devices})
+    file = tmp_path / "map.json"
+    file.write_text(with_uuids().model_dump_json(by_alias=True))
+    assert run.mapped(file, {}, one=False) == "GPU-3,GPU-2,GPU-1,GPU-0"
+    assert run.mapped(file, {"OMPI_COMM_WORLD_LOCAL_RANK": "2"}, one=True) == "GPU-1"
+    with pytest.raises(Problem, match="has to know the rank"):
+        run.mapped(file, {}, one=True)
+    file.write_text("{}")
+    with pytest.raises(Problem, match="is no map"):
+        run.mapped(file, {}, one=False)

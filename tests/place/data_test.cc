@@ -1,5 +1,5 @@
-// Machine and traffic in, map expected: tests/place/data/*.json. What a file expects is a whole answer, so a change of
-// any of it shows; the maps themselves may be others of the same cost.
+// Machine and traffic in, map expected: tests/place/data/*.json. What a file expects is a whole answer, so a change
+// of any of it shows; the maps themselves may be others of the same cost.
 #include <gtest/gtest.h>
 
 #include <algorithm>

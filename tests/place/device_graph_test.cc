@@ -30,7 +30,8 @@ TEST(DeviceGraph, HeliosHasTheFourLevelsOfThePaper) {
   EXPECT_EQ(graph->cost(Metric::latency, 3, 3), 0);
 }
 
-/// By the paper's formulas, over the sizes 4 KiB to 16 MiB: time of level 3 over time of the level, and rates likewise.
+/// By the paper's formulas, over the sizes 4 KiB to 16 MiB: time of level 3 over time of the level, and rates
+/// likewise.
 TEST(DeviceGraph, MetricsAreTheMeansOfRatiosToTheLastLevel) {
   const machine::Machine machine = shipped("helios");
   const path::Network network(machine);

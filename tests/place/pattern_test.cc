@@ -65,12 +65,34 @@ TEST(Pattern, GroupsOfATrainingJob) {
 }
 
 TEST(Pattern, WhatIsNoneIsRefusedInWords) {
-  for (const char* text :
-       {"", "torus", "2d-torus:4", "3d-torus:4x4", "2d-torus:4x", "2d-torus:0x4", "2d-torus:-1x4", "ring", "ring:4x4",
-        "2d-ring:4", "hypercube", "hypercube:12", "4d-hypercube:8", "2d-torus:4x4,w", "2d-torus:4x4,w=-1",
-        "2d-torus:4x4,w=nan", "2d-torus:4x4,w=1e300", "2d-torus:4x4,heavy=z", "2d-torus:4x4,order=xx",
-        "2d-torus:4096x2", "2d-torus:99999999999x1", "all-pairs:4,w=2", "parallel:tp=0", "parallel:tp=64,dp=65",
-        "parallel:ep=2", "parallel:tp_bytes=x", "9d-torus:1", "stencil:2x2x2x2x2x2x2x2x2x2"}) {
+  for (const char* text : {"",
+                           "torus",
+                           "2d-torus:4",
+                           "3d-torus:4x4",
+                           "2d-torus:4x",
+                           "2d-torus:0x4",
+                           "2d-torus:-1x4",
+                           "ring",
+                           "ring:4x4",
+                           "2d-ring:4",
+                           "hypercube",
+                           "hypercube:12",
+                           "4d-hypercube:8",
+                           "2d-torus:4x4,w",
+                           "2d-torus:4x4,w=-1",
+                           "2d-torus:4x4,w=nan",
+                           "2d-torus:4x4,w=1e300",
+                           "2d-torus:4x4,heavy=z",
+                           "2d-torus:4x4,order=xx",
+                           "2d-torus:4096x2",
+                           "2d-torus:99999999999x1",
+                           "all-pairs:4,w=2",
+                           "parallel:tp=0",
+                           "parallel:tp=64,dp=65",
+                           "parallel:ep=2",
+                           "parallel:tp_bytes=x",
+                           "9d-torus:1",
+                           "stencil:2x2x2x2x2x2x2x2x2x2"}) {
     const auto traffic = parse_pattern(text, 1);
     ASSERT_FALSE(traffic.ok()) << text;
     EXPECT_EQ(traffic.status().code(), Code::invalid_argument);

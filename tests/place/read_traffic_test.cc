@@ -14,7 +14,8 @@ namespace {
 using testing::HasSubstr;
 
 TEST(ReadTraffic, AMatrixAsText) {
-  for (const char* text : {"0,1,2\n3,0,4\n5,6,0\n", "# from\\to\n0 1 2\r\n3 0 4\r\n\r\n5 6 0", "0;1;2\n3;\t0;4\n5;6;0;"}) {
+  for (const char* text :
+       {"0,1,2\n3,0,4\n5,6,0\n", "# from\\to\n0 1 2\r\n3 0 4\r\n\r\n5 6 0", "0;1;2\n3;\t0;4\n5;6;0;"}) {
     const auto traffic = parse_matrix(text, "talk.csv");
     ASSERT_TRUE(traffic.ok()) << traffic.status().text();
     EXPECT_THAT(traffic->matrix(), testing::ElementsAre(0, 1, 2, 3, 0, 4, 5, 6, 0));
@@ -24,11 +25,16 @@ TEST(ReadTraffic, AMatrixAsText) {
 }
 
 TEST(ReadTraffic, AMatrixThatIsNoneIsRefusedByItsLine) {
-  const std::pair<const char*, const char*> wrong[] = {
-      {"", "no matrix"},           {"0,1\n", "2 columns and 1 rows"}, {"0,1\n1,0\n0,0\n", "more rows"},
-      {"0,1\n1\n", "line 2"},      {"0,-1\n1,0\n", "-1 is no number of bytes"},
-      {"0,nan\n1,0\n", "nan is no number of bytes"}, {"0,inf\n1,0\n", "inf"},
-      {"0,1e300\n1,0\n", "1e300"}, {"0,x\n1,0\n", "'x' is no number"}, {"0,0x10\n1,0", "'0x10'"}};
+  const std::pair<const char*, const char*> wrong[] = {{"", "no matrix"},
+                                                       {"0,1\n", "2 columns and 1 rows"},
+                                                       {"0,1\n1,0\n0,0\n", "more rows"},
+                                                       {"0,1\n1\n", "line 2"},
+                                                       {"0,-1\n1,0\n", "-1 is no number of bytes"},
+                                                       {"0,nan\n1,0\n", "nan is no number of bytes"},
+                                                       {"0,inf\n1,0\n", "inf"},
+                                                       {"0,1e300\n1,0\n", "1e300"},
+                                                       {"0,x\n1,0\n", "'x' is no number"},
+                                                       {"0,0x10\n1,0", "'0x10'"}};
   for (const auto& [text, said] : wrong) {
     const auto traffic = parse_matrix(text, "talk.csv");
     ASSERT_FALSE(traffic.ok()) << text;
@@ -112,13 +118,13 @@ TEST(ReadTraffic, NeverCrashes) {
   for (int i = 0; i < cases(3000, 1000000); ++i) {
     const std::string text = mutate(seeds[std::size_t(i) % 3], random);
     const auto json = parse_json(text, "mutant");
-    const Result<Traffic> traffic = i % 3 == 2 ? !json ? Result<Traffic>(json.status())
-                                               : [&]() -> Result<Traffic> {
+    const Result<Traffic> traffic = i % 3 == 2 ? !json ? Result<Traffic>(json.status()) : [&]() -> Result<Traffic> {
       auto found = traffic_of(*json, "mutant");
       if (!found) return found.status();
       return found->traffic;
     }()
-        : is_monitoring(text) ? parse_monitoring(text, "mutant") : parse_matrix(text, "mutant");
+        : is_monitoring(text) ? parse_monitoring(text, "mutant")
+                              : parse_matrix(text, "mutant");
     if (!traffic.ok()) {
       ASSERT_FALSE(traffic.status().text().empty());
       continue;

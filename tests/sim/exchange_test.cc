@@ -7,6 +7,7 @@
 
 #include "machine/known.h"
 #include "place/pattern.h"
+#include "place/search.h"
 #include "places.h"
 #include "sim/choose_map.h"
 #include "sim/costs.h"
@@ -32,8 +33,7 @@ TEST(Exchange, LoadsAreThoseOfTheContentionMetric) {
     const auto problem = place::Problem::create(traffic, *graph, slots, place::Metric::contention).value();
     place::Map map = problem.identity();
     std::swap(map[0], map[1]);
-    const auto played =
-        exchange(*fabric, traffic.talks(), places_of(*fabric, *graph, slots, map, traffic.ranks()));
+    const auto played = exchange(*fabric, traffic.talks(), places_of(*fabric, *graph, slots, map, traffic.ranks()));
     ASSERT_TRUE(played.ok()) << played.status().text();
     std::map<std::string, double> carried;
     for (const Load& load : played->loads) carried[load.resource] += load.bytes;

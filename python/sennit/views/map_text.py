@@ -42,7 +42,7 @@ def lines(found: RankMap) -> list[list[str]]:
         rows.append(
             [
                 each.name,
-                units.time(each.heaviest_us) + (f" {each.heaviest}" if each.heaviest else ""),
+                units.time(each.heaviest_us),
                 units.size(round(each.byte_hops)),
                 exchange(each),
                 ms if index and each.found_ms else NOTHING,
@@ -67,19 +67,30 @@ def sentences(found: RankMap, file: str = "") -> list[str]:
     if found.advised:
         pays = f" Pays after {found.pays_after:.0f} exchanges." if found.pays_after else ""
         said += [f"Why: {found.why}{pays}".strip()] if found.why or pays else []
+        busiest = [found.mappings[0].heaviest, found.best.heaviest]
+        said.append(f"Busiest: {busiest[0]} as it is, {busiest[1]} mapped.")
         said.append(f"Ranks: {places(found)}.")
-        said.append(f"Use it: the map is in {file}." if file else "Keep it: -o map.json")
+        said.append(use_of(found, file))
     if found.traffic.assumed:
         said.append(f"Assumed: {'; '.join(found.traffic.assumed)}.")
     said += [f"Left out: {each}." for each in found.left_out]
     return said
 
 
+def use_of(found: RankMap, file: str) -> str:
+    """How a program gets the map."""
+    if not file:
+        return "Keep it: -o map.json"
+    if found.nodes == 1 and all(each.uuid for each in found.ranks):
+        return f"Use it: sennit run --map {file} -- mpirun -n {found.traffic.ranks} ./program"
+    return f"The map is in {file}."
+
+
 def print_map(found: RankMap, console: Console, file: str = "") -> None:
     """Everything; where there is nothing to gain, that in one line."""
     if found.advised or len(found.mappings) > 2:
         console.print(Text(title(found), style="bold"))
-        print_table(Table(HEADINGS, lines(found), left=["mapping", "heaviest link"]), console)
+        print_table(Table(HEADINGS, lines(found), left=["mapping"]), console)
         console.print()
     for sentence in sentences(found, file):
         console.print(Text(sentence))

@@ -74,8 +74,12 @@ std::vector<double> nvswitch(int slots, place::Random&) {
   return costs;
 }
 
-constexpr Kind kKinds[] = {{"tree", 4, tree},          {"tree", 8, tree},           {"tree", 16, tree},
-                           {"DGX-1V", 8, cube_mesh},   {"irregular", 12, irregular}, {"irregular", 16, irregular},
+constexpr Kind kKinds[] = {{"tree", 4, tree},
+                           {"tree", 8, tree},
+                           {"tree", 16, tree},
+                           {"DGX-1V", 8, cube_mesh},
+                           {"irregular", 12, irregular},
+                           {"irregular", 16, irregular},
                            {"NVSwitch", 8, nvswitch}};
 
 constexpr const char* kTraffics[] = {"ring", "stencil", "30 % random", "dense"};
@@ -91,9 +95,10 @@ Traffic some(int ranks, int percent, place::Random& random) {
 /// With ranks renamed, so that the identity is no good start by accident.
 Traffic traffic_of(int which, int ranks, place::Random& random) {
   const int across = ranks == 4 ? 2 : 4;
-  Traffic traffic = which == 0   ? place::parse_pattern(fmt::format("ring:{}", ranks), 10).value()
-                    : which == 1 ? place::parse_pattern(fmt::format("2d-stencil:{}x{}", ranks / across, across), 10).value()
-                                 : some(ranks, which == 2 ? 30 : 100, random);
+  Traffic traffic = which == 0 ? place::parse_pattern(fmt::format("ring:{}", ranks), 10).value()
+                    : which == 1
+                        ? place::parse_pattern(fmt::format("2d-stencil:{}x{}", ranks / across, across), 10).value()
+                        : some(ranks, which == 2 ? 30 : 100, random);
   std::vector<int> names(static_cast<std::size_t>(ranks));
   std::iota(names.begin(), names.end(), 0);
   for (int i = ranks - 1; i > 0; --i) std::swap(names[std::size_t(i)], names[std::size_t(random.below(i + 1))]);
@@ -167,21 +172,22 @@ Result<Exit> print_cases(const CasesAsked& asked) {
         add_case(sums, place::Problem(traffic, kind.slots, std::move(costs)), asked.scotch, why_not);
       }
       const double loss = std::accumulate(sums.scotch_loss.begin(), sums.scotch_loss.end(), 0.0);
-      rows.push_back({{"machine", kind.name},
-                      {"slots", kind.slots},
-                      {"traffic", kTraffics[which]},
-                      {"cases", asked.each},
-                      {"found_ms", spread(sums.found_ms)},
-                      {"proved", sums.proved},
-                      {"proof_ms", spread(sums.proof_ms)},
-                      {"gap", spread(sums.gap)},
-                      {"brute_forced", sums.brute},
-                      {"optimal", sums.optimal},
-                      {"best_by_swaps", sums.kept},
-                      {"scotch_ms", spread(sums.scotch_ms)},
-                      {"scotch_loss", spread(sums.scotch_loss)},
-                      {"scotch_mean_loss", sums.scotch_loss.empty() ? Json() : Json(loss / double(sums.scotch_loss.size()))},
-                      {"worse_than_scotch", sums.worse}});
+      rows.push_back(
+          {{"machine", kind.name},
+           {"slots", kind.slots},
+           {"traffic", kTraffics[which]},
+           {"cases", asked.each},
+           {"found_ms", spread(sums.found_ms)},
+           {"proved", sums.proved},
+           {"proof_ms", spread(sums.proof_ms)},
+           {"gap", spread(sums.gap)},
+           {"brute_forced", sums.brute},
+           {"optimal", sums.optimal},
+           {"best_by_swaps", sums.kept},
+           {"scotch_ms", spread(sums.scotch_ms)},
+           {"scotch_loss", spread(sums.scotch_loss)},
+           {"scotch_mean_loss", sums.scotch_loss.empty() ? Json() : Json(loss / double(sums.scotch_loss.size()))},
+           {"worse_than_scotch", sums.worse}});
     }
   print({{"version", 1}, {"kind", "map cases"}, {"without_scotch", why_not}, {"rows", std::move(rows)}});
   return Exit::ok;

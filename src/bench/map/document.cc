@@ -19,9 +19,9 @@ namespace sennit::bench {
 
 namespace {
 
-constexpr int kMostDrawn = 64;         // ranks whose matrix is in the document
-constexpr double kAlike = 0.02;        // pairs that differ by less are alike: copies are measured no better
-constexpr double kHeavy = 0.5;         // of the heaviest pair's bytes; a pair with more is called heavy
+constexpr int kMostDrawn = 64;   // ranks whose matrix is in the document
+constexpr double kAlike = 0.02;  // pairs that differ by less are alike: copies are measured no better
+constexpr double kHeavy = 0.5;   // of the heaviest pair's bytes; a pair with more is called heavy
 
 /// What a map is computed from.
 struct Job {
@@ -47,8 +47,7 @@ Result<std::vector<int>> gpus_of(const path::Network& network, const std::vector
   for (const std::string& id : ids) {
     const machine::Device* const device = network.machine().find(id);
     const int number = device == nullptr ? -1 : int(device - network.machine().devices.data());
-    if (number < 0 || device->kind != machine::DeviceKind::gpu ||
-        std::ranges::find(gpus, number) != gpus.end())
+    if (number < 0 || device->kind != machine::DeviceKind::gpu || std::ranges::find(gpus, number) != gpus.end())
       return Status(Code::invalid_argument,
                     fmt::format("'{}' is no GPU of machine '{}', or is named twice", id, network.machine().name),
                     "--gpus", "Use the ids that `sennit topo` shows, each once");
@@ -69,7 +68,8 @@ Result<std::vector<place::Pin>> pins_of(const std::vector<std::string>& texts, c
     std::string gpu = text.substr(equals + 1);
     int rank = -1, node = 0;
     const auto number = [](const std::string& digits, int& value) {
-      if (digits.empty() || digits.size() > 6 || digits.find_first_not_of("0123456789") != std::string::npos) return false;
+      if (digits.empty() || digits.size() > 6 || digits.find_first_not_of("0123456789") != std::string::npos)
+        return false;
       value = std::stoi(digits);
       return true;
     };
@@ -114,8 +114,8 @@ struct Apart {
 Apart apart(const place::DeviceGraph& graph, const place::Slots& slots, int a, int b) {
   if (slots.node(a) != slots.node(b)) return {100, "between nodes"};
   if (slots.gpu(a) == slots.gpu(b)) return {0, "within a GPU"};
-  constexpr std::string_view kWords[] = {"within a board", "through one switch", "through several switches",
-                                         "through a host bridge", "between sockets", "by NVLink alone"};
+  constexpr std::string_view kWords[] = {"within a board",        "through one switch", "through several switches",
+                                         "through a host bridge", "between sockets",    "by NVLink alone"};
   const auto joined = graph.joined(slots.gpu(a), slots.gpu(b));
   // GPUs that NVLink joins do not use what else is between them.
   const auto level = joined == place::Joined::nothing ? 0 : 1 + int(joined);
@@ -149,8 +149,7 @@ std::string why_of(const place::DeviceGraph& graph, const place::Slots& slots, c
 }
 
 Json json_of(const Row& row, const place::DeviceGraph& graph, const Job& job, double before_us) {
-  const place::Cost cost =
-      place::cost_of(job.source.traffic, graph, job.slots, place::Metric::contention, row.map);
+  const place::Cost cost = place::cost_of(job.source.traffic, graph, job.slots, place::Metric::contention, row.map);
   Json bound;
   if (row.proof) bound = {{"heaviest_us", row.proof->bound.heaviest_us}, {"sum", row.proof->bound.sum}};
   Json map = Json::array();
@@ -279,20 +278,28 @@ Result<Mapped> map_job(const MapAsked& asked, const Job& job, const place::Devic
   mapped.choice = std::move(*choice);
   mapped.rows.push_back({"as it is", metric, "identity", identity, 0, {}, mapped.choice.before});
   if (paper) {
-    auto played = sim::exchange(fabric, job.source.traffic.talks(),
-                                sim::places_of(fabric, graph, job.slots, paper->map, job.source.traffic.ranks()),
-                                job.costs);
+    auto played =
+        sim::exchange(fabric, job.source.traffic.talks(),
+                      sim::places_of(fabric, graph, job.slots, paper->map, job.source.traffic.ranks()), job.costs);
     if (!played) return played.status();
-    mapped.rows.push_back({fmt::format("paper (Scotch, {})", place::name(question.metric)), question.metric, "scotch",
-                           paper->map, paper->ms, {}, std::move(*played)});
+    mapped.rows.push_back({fmt::format("paper (Scotch, {})", place::name(question.metric)),
+                           question.metric,
+                           "scotch",
+                           paper->map,
+                           paper->ms,
+                           {},
+                           std::move(*played)});
   }
-  Row found{std::string(place::name(metric)), metric, {}, candidates[mapped.choice.index].map, 0, {}, mapped.choice.after};
+  Row found{
+      std::string(place::name(metric)), metric, {}, candidates[mapped.choice.index].map, 0, {}, mapped.choice.after};
   for (const place::Answer& each : solution->answers) {
     if (each.solver == place::Solver::identity) continue;
     found.solver += (found.solver.empty() ? "" : ", ") + std::string(place::name(each.solver));
     // A proof is counted apart: the map is there before it.
-    if (each.proof) found.proof = each.proof;
-    else found.ms += each.ms;
+    if (each.proof)
+      found.proof = each.proof;
+    else
+      found.ms += each.ms;
   }
   if (found.solver.empty()) found.solver = "identity";
   mapped.rows.push_back(std::move(found));
@@ -359,7 +366,8 @@ Result<Exit> print_map(const MapAsked& asked) {
          {"chosen", mapped->chosen},
          {"advised", verdict.advised},
          {"verdict", verdict.text},
-         {"why", verdict.advised ? why_of(*graph, job.slots, job.source.traffic, before.map, chosen.map) : std::string()},
+         {"why",
+          verdict.advised ? why_of(*graph, job.slots, job.source.traffic, before.map, chosen.map) : std::string()},
          {"pays_after", verdict.advised ? Json(std::ceil(chosen.ms * 1e3 / saved_us)) : Json()},
          {"model_error", sim::kModelError},
          {"left_out", mapped->left_out},

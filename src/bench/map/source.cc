@@ -80,7 +80,8 @@ Result<TrafficSource> source_of(const MapAsked& asked) {
   if (!asked.pattern.empty()) {
     const auto bytes = parse_bytes(asked.size);
     if (!bytes) return std::move(bytes).status().in("--size");
-    if (*bytes == 0) return Status(Code::invalid_argument, "messages of no bytes need no map", "--size", "Name a size such as 1M");
+    if (*bytes == 0)
+      return Status(Code::invalid_argument, "messages of no bytes need no map", "--size", "Name a size such as 1M");
     auto traffic = place::parse_pattern(asked.pattern, double(*bytes));
     if (!traffic) return std::move(traffic).status().in("--pattern");
     source.traffic = std::move(*traffic);
