@@ -16,12 +16,14 @@ from fit import fit
 from highlights import collective_highlights, highlights, mpi_highlights, summary, torch_highlights
 from house import ROOT
 from kept_documents import BEYOND, MESSAGES, NONE_YET, PAPER, REPRODUCTION, Kept, documents, kept_results
+from map_tables import CASES, GAINS, map_cases, map_gains
 from mpi_goals import mpi_goals
 from sennit import units
 from sennit.compare.groups import Group, groups
 from sennit.compare.verdicts import verdicts
 from sennit.model.document import Part, parse, read_json
 from sennit.model.machine import Machine
+from sennit.model.map import RankMap
 from sennit.model.plans import CollectiveTable
 from sennit.model.profile import Profile
 from sennit.model.result import BENCH_MPI, COLLECTIVE, PUT, TORCH, TRAINING, Result
@@ -44,6 +46,7 @@ SCHEMAS: tuple[tuple[str, type[Part], str, str], ...] = (
     ("collective-table", CollectiveTable, "The fastest plans of collectives that were measured", "tune/tune"),
     ("put-table", PutTable, "The fastest splits that were measured between two memories", "tune/tune"),
     ("profile", Profile, "What a profiled program communicated", "use/profile"),
+    ("map", RankMap, "Which rank of a program goes on which GPU", "use/map"),
 )
 
 
@@ -193,6 +196,8 @@ def generated(root: Path) -> dict[Path, str]:
         (tune / "cost-models.md", "closed forms", closed_forms(root)),
         (tune / "cost-models.md", "lines", lines_of_puts(results)),
         (tune / "beyond.md", BEYOND, further(root)),
+        (root / "docs" / "use" / "map.md", CASES, map_cases(root)),
+        (root / "docs" / "use" / "map.md", GAINS, map_gains(root)),
         (gains, "collective highlights", collective_highlights(root)),
         (gains, "torch highlights", torch_highlights(root)),
         (gains, "mpi highlights", mpi_highlights(root)),

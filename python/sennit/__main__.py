@@ -72,6 +72,7 @@ VERBS = {
     "profile": Verb(
         "Run a program, and write down what it communicates.", "profile", "profile", own_arguments=False
     ),
+    "map": Verb("Say which rank belongs on which GPU.", "map", "map_ranks"),
     "report": Verb("Show a profile, or any other document of sennit.", "report", "report"),
     "version": Verb("Print the version, and where its programs are.", "version", "version"),
 }  # fmt: skip

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "place/device_graph.h"
+
 namespace sennit::sim {
 
 using machine::DeviceKind;
@@ -76,12 +78,7 @@ std::string Fabric::full(int resource) const {
 }
 
 int Fabric::host_of(int place) const {
-  const int device = device_of(place);
-  int host = -1;
-  for (int each = 0; each < network_.devices(); ++each)
-    if (network_.is(each, DeviceKind::host) &&
-        (host < 0 || network_.device(each).numa == network_.device(device).numa))
-      host = each;
+  const int host = place::host_of(network_, device_of(place));
   return host < 0 ? -1 : this->place(node_of(place), host);
 }
 

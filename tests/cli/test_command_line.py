@@ -66,12 +66,6 @@ def test_the_list_of_verbs_reads_none_of_them_and_says_what_they_say() -> None:
         assert said.startswith(verb.does[:-1]), name
 
 
-@pytest.mark.parametrize("verb", ["map"])
-def test_what_does_not_exist_yet_is_not_shown(programs: Programs, verb: str) -> None:
-    assert f" {verb} " not in programs.sennit("--help").stdout
-    assert programs.sennit(verb).returncode == 2
-
-
 def test_doctor_succeeds_when_nothing_needed_is_missing(programs: Programs) -> None:
     programs.add("sennit-doctor", data("doctor"))
     done = programs.sennit("doctor", "--executor", "host")

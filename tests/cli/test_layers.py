@@ -44,6 +44,28 @@ def test_who_uses_the_drop_ins_from_outside() -> None:
     assert users <= {"bench/mpi"}
 
 
+# What src/place may include beside itself: maps are computed from traffic and a machine's links alone.
+OF_PLACE = ("base", "machine", "path", "place")
+ANY_INCLUDE = re.compile(r'^#include "([a-z0-9_]+)/', re.MULTILINE)
+
+
+def includes_of(folder: Path) -> set[str]:
+    """The rooms that a room's files include."""
+    return {room for file in folder.glob("*") if file.suffix in {".h", ".cc"}
+            for room in ANY_INCLUDE.findall(file.read_text(encoding="utf-8"))}  # fmt: skip
+
+
+def test_maps_are_computed_below_the_simulator() -> None:
+    assert includes_of(ROOT / "src" / "place") <= set(OF_PLACE)
+    for room in ("machine", "path"):
+        assert "place" not in includes_of(ROOT / "src" / room)
+
+
+def test_an_include_of_a_room_above_is_found(tmp_path: Path) -> None:
+    (tmp_path / "file.cc").write_text('#include "sim/exchange.h"\n#include <vector>\n')
+    assert includes_of(tmp_path) == {"sim"}
+
+
 # These are below the drop-ins, whose libraries they do not know.
 BELOW = ("stage", "msg", "comm", "node")
 OF_A_LIBRARY = re.compile(r'#include "shim/|\b(?:P?MPI_[A-Z][a-z]|nccl[A-Z_])', re.MULTILINE)

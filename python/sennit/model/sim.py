@@ -171,6 +171,15 @@ class Design(Part):
     us: float = Field(gt=0)
 
 
+class Series(Part):
+    """A line of a figure as it comes out here: of figures that the paper prints no numbers of."""
+
+    figure: str
+    name: str
+    unit: str
+    points: list[tuple[float, float]] = Field(description="Bytes, and the value there")
+
+
 class Paper(Part):
     """The experiments of a paper, or several, on one machine."""
 
@@ -183,6 +192,7 @@ class Paper(Part):
     claims: list[Claim] = []
     left_out: list[LeftOut] = []
     designs: list[Design] = []
+    series: list[Series] = []
 
 
 class Better(Part):

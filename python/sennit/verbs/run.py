@@ -38,19 +38,44 @@ OPERATIONS = {form for name in (*COLLECTIVES, *SENDS) for form in (name, f"i{nam
 BY_PRRTE = ("PRTE_LAUNCHED", "PMIX_RANK")  # its ranks may have inherited SLURM_LOCALID of a batch job
 
 
-def gpu_of_rank(environment: Mapping[str, str], gpus: int) -> str | None:
-    """CUDA_VISIBLE_DEVICES for a rank that is to have one GPU, in turn with the others of its node: of those that it
-    may see, else of as many as there are; as it is where there are none. None: no launcher has numbered the rank."""
+def local_rank(environment: Mapping[str, str]) -> int | None:
+    """As the launcher has numbered this rank of its node. None: no launcher has."""
     inherited = {"SLURM_LOCALID"} if all(name in environment for name in BY_PRRTE) else set()
     names = [name for name in LOCAL_RANKS if name not in inherited]
     local = next((environment[name] for name in names if environment.get(name, "").isdecimal()), None)
+    return None if local is None else int(local)
+
+
+def gpu_of_rank(environment: Mapping[str, str], gpus: int) -> str | None:
+    """CUDA_VISIBLE_DEVICES for a rank that is to have one GPU, in turn with the others of its node: of those that it
+    may see, else of as many as there are; as it is where there are none. None: no launcher has numbered the rank."""
+    local = local_rank(environment)
     if local is None:
         return None
     told = environment.get("CUDA_VISIBLE_DEVICES")
     visible = (
         [str(i) for i in range(gpus)] if told is None else [one.strip() for one in told.split(",") if one.strip()]
     )
-    return visible[int(local) % len(visible)] if visible else told or ""
+    return visible[local % len(visible)] if visible else told or ""
+
+
+def mapped(file: Path, environment: Mapping[str, str], *, one: bool) -> str:
+    """CUDA_VISIBLE_DEVICES by a map; of this rank's GPU alone where `one`. Raises Problem."""
+    # Here, so that a run without a map waits for neither.
+    from sennit.programs.machines import this_machine
+    from sennit.programs.rank_map import read_map, uuids_of, visible_devices
+
+    local = local_rank(environment) if one else None
+    if one and local is None:
+        raise unknown_rank()
+    return visible_devices(read_map(file), uuids_of(this_machine()), environment, local)
+
+
+def unknown_rank() -> Problem:
+    """Of --gpu-per-rank before the launcher."""
+    return Problem("--gpu-per-rank has to know the rank, and no launcher has started this process",
+                   "Put sennit behind the launcher: mpirun -n 4 sennit run --gpu-per-rank ./program",
+                   Exit.USAGE)  # fmt: skip
 
 
 # ---- the verb -----------------------------------------------------------------------------------------------------
@@ -68,6 +93,8 @@ def run(
     gpu_per_rank: Annotated[bool, typer.Option("--gpu-per-rank", help="Show each rank one GPU, another one than the "
                             "next rank's. Behind the launcher: mpirun -n 4 sennit run --gpu-per-rank "
                             "./program.")] = False,
+    map_file: Annotated[Path | None, typer.Option("--map", metavar="FILE", help="Give each rank the GPU that sennit "
+                        "map -o said.")] = None,
 ) -> None:  # fmt: skip
     """Run an MPI or NCCL program with sennit between it and its library. MPI: GPU buffers work in every MPI, and
     collectives of ranks on one node are sennit's. NCCL (PyTorch): collectives that `sennit tune collectives` measured
@@ -90,12 +117,12 @@ def run(
         environment["SENNIT_OPS"] = _operations(listed, "SENNIT_OPS")
     environment |= {"SENNIT_REPORT": "1"} if report else {}
     environment |= {"SENNIT_EXPLAIN": "1"} if explain else {}
-    if gpu_per_rank:
+    if map_file is not None:
+        environment["CUDA_VISIBLE_DEVICES"] = mapped(map_file, environment, one=gpu_per_rank)
+    elif gpu_per_rank:
         gpu = gpu_of_rank(environment, len(list(Path("/dev").glob("nvidia[0-9]*"))))
         if gpu is None:
-            raise Problem("--gpu-per-rank has to know the rank, and no launcher has started this process",
-                          "Put sennit behind the launcher: mpirun -n 4 sennit run --gpu-per-rank ./program",
-                          Exit.USAGE)  # fmt: skip
+            raise unknown_rank()
         environment |= {"CUDA_VISIBLE_DEVICES": gpu} if gpu else {}
     if environment.get("SENNIT_EMULATE", "").lower() in ON:
         text = "GPU memory is emulated here: results are right, and times say nothing of GPUs"

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from sennit.model.document import Part, parse
 from sennit.model.machine import Machine
+from sennit.model.map import RankMap
 from sennit.model.plans import CollectiveTable, KeptTable
 from sennit.model.result import KINDS as RESULTS
 from sennit.model.sim import Beyond, Check, Messages, Paper, Replay, Reproduction, SimulatedPut, Simulation, Sweep
@@ -23,6 +24,7 @@ from sennit.verbs.results import Files, show_result
 from sennit.views import sim_html
 from sennit.views.beyond import beyond_markdown, print_beyond
 from sennit.views.machine_text import print_machine
+from sennit.views.map_text import print_map
 from sennit.views.paper import paper_markdown, print_paper
 from sennit.views.plan_tables import print_kept, print_plan_table
 from sennit.views.reproduction import print_reproduction, reproduction_markdown
@@ -37,6 +39,7 @@ KINDS: dict[str, tuple[type[Part], Callable[[Any, Console], None], View | None, 
     "kept table": (KeptTable, print_kept, None, None),
     "put table": (PutTable, print_put_table, None, None),
     "machine": (Machine, print_machine, None, None),
+    "map": (RankMap, print_map, None, None),
     "sim": (Simulation, print_simulation, lambda found: sim_html.simulation_html(found, machine_of(found)), None),
     "sim sweep": (Sweep, print_sweep, sim_html.sweep_html, None),
     "sim messages": (Messages, print_messages, None, None),

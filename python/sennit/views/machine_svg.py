@@ -4,6 +4,7 @@ how busy links and devices were instead. Readable on a light and on a dark page.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from html import escape
 
 from sennit import units
@@ -30,8 +31,9 @@ STYLE = (
 )
 
 
-def machine_svg(machine: Machine, loads: Loads | None = None) -> str:
-    """The picture as the text of an SVG file; of how busy everything was, where `loads` are given."""
+def machine_svg(machine: Machine, loads: Loads | None = None, tenants: Mapping[str, str] | None = None) -> str:
+    """The picture as the text of an SVG file; of how busy everything was, where `loads` are given. `tenants`: by the
+    ids of devices, what stands in their boxes instead of the model."""
     places = place(machine)
     ends = [(places[link.from_], places[link.to]) for link in machine.links if {link.from_, link.to} <= places.keys()]
     spans = [abs(one[0] - other[0]) for one, other in ends if one[1] == other[1] == 0]
@@ -62,7 +64,7 @@ def machine_svg(machine: Machine, loads: Loads | None = None) -> str:
         links.sort(key=lambda link: max(loads.of(link)))
     lines = [_line(link, spots, places, widest, loads) for link in links]
     parts += [line for line, _ in lines]
-    parts += [_box(device, *spots[device.id], loads) for device in machine.devices]
+    parts += [_box(device, *spots[device.id], loads, (tenants or {}).get(device.id)) for device in machine.devices]
     parts += [label for _, label in lines]
     parts.append(busy.legend(loads, MARGIN, bottom) if loads else _legend(machine, bottom))
     return "\n".join(parts) + "\n</svg>\n"
@@ -116,8 +118,8 @@ def _line(
     return line, written
 
 
-def _box(device: Device, x: float, y: float, loads: Loads | None) -> str:
-    model = device.model.replace("NVIDIA ", "").replace("(R)", "")
+def _box(device: Device, x: float, y: float, loads: Loads | None, tenant: str | None) -> str:
+    model = tenant if tenant is not None else device.model.replace("NVIDIA ", "").replace("(R)", "")
     second = model if len(model) <= 16 else model[:15].rstrip() + "…"
     limits = [f"{name} {units.percent(part)}" for name, part in loads.limits(device.id)] if loads else []
     below = [line for line in (second, *limits[:1]) if line]

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from sennit import units
 from sennit.model.sim import Paper, PaperNumber
+from sennit.units import NOTHING
 from sennit.views.charts.bars import Bar, bar_chart
 from sennit.views.markdown import pipes
 from sennit.views.text_table import Table, print_table
@@ -75,6 +76,21 @@ def fits(paper: Paper) -> str:
     return f"Taken from the paper, or assumed: {'; '.join(named)}. All else follows." if named else ""
 
 
+def figures(paper: Paper) -> list[tuple[str, list[str], list[list[str]]]]:
+    """Of each figure that is drawn again its name, the headings, and a line a size: sizes down, its lines across."""
+    drawn = []
+    for figure in dict.fromkeys(each.figure for each in paper.series):
+        series = [each for each in paper.series if each.figure == figure]
+        sizes = list(dict.fromkeys(size for each in series for size, _ in each.points))
+        values = [dict(each.points) for each in series]
+        lines = [
+            [units.size(round(size)), *(f"{each[size]:.0f}" if size in each else NOTHING for each in values)]
+            for size in sizes
+        ]
+        drawn.append((f"{figure} ({series[0].unit})", ["size", *(each.name for each in series)], lines))
+    return drawn
+
+
 def print_paper(paper: Paper, console: Console) -> None:
     """Everything."""
     console.print(Text(f"{'; '.join(paper.papers)}, on {paper.machine} (simulated)", style="bold"))
@@ -83,6 +99,10 @@ def print_paper(paper: Paper, console: Console) -> None:
     for each in paper.claims:
         console.print(Text(f"{'✓' if each.holds else '✗'} {each.figure}: {each.what} ({each.ours})"))
     console.print()
+    for name, headings, lines in figures(paper):
+        console.print(Text(name, style="bold"))
+        print_table(Table(headings, lines), console)
+        console.print()
     for line in filter(None, [*summary(paper), fits(paper), *whys(paper)]):
         console.print(Text(line))
     for left in paper.left_out:
@@ -98,6 +118,8 @@ def paper_markdown(paper: Paper) -> str:
     if paper.claims:
         claims = [[each.figure, each.what, each.ours, "holds" if each.holds else "does not"] for each in paper.claims]
         parts.append(pipes([["figure", "claim", "here", ""], ["---", "---", "---", "---"], *claims]))
+    for name, headings, lines in figures(paper):
+        parts += [f"{name}:", pipes([headings, ["--:"] * len(headings), *lines])]
     notes = [f"- {each}" for each in whys(paper)]
     notes += [f"- Left out: {left.figure}, {left.what}. {left.why}" for left in paper.left_out]
     if notes:

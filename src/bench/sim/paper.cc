@@ -37,6 +37,9 @@ Result<Exit> reproduce_paper(const std::string& name) {
   for (const sim::LeftOut& each : study->left_out)
     left_out.push_back({{"figure", each.figure}, {"what", each.what}, {"why", each.why}});
   for (const sim::Design& each : study->designs) designs.push_back({{"name", each.name}, {"us", each.us}});
+  Json series = Json::array();
+  for (const sim::Series& each : study->series)
+    series.push_back({{"figure", each.figure}, {"name", each.name}, {"unit", each.unit}, {"points", each.points}});
   print({{"version", 1},
          {"kind", "sim paper"},
          {"machine", study->machine},
@@ -45,7 +48,8 @@ Result<Exit> reproduce_paper(const std::string& name) {
          {"numbers", std::move(numbers)},
          {"claims", std::move(claims)},
          {"left_out", std::move(left_out)},
-         {"designs", std::move(designs)}});
+         {"designs", std::move(designs)},
+         {"series", std::move(series)}});
   return Exit::ok;
 }
 

@@ -56,6 +56,12 @@ struct Design {
   double us = 0;
 };
 
+/// A line of a figure, as it comes out here: the paper prints no numbers for it.
+struct Series {
+  std::string figure, name, unit;
+  std::vector<std::pair<double, double>> points;  ///< bytes and value
+};
+
 struct Study {
   std::string machine;
   std::vector<std::string> papers;
@@ -64,6 +70,7 @@ struct Study {
   std::vector<Claim> claims;
   std::vector<LeftOut> left_out;
   std::vector<Design> designs;
+  std::vector<Series> series;
 };
 
 /// The names there are: of machines.

@@ -1,0 +1,155 @@
+"""Tables of docs/use/map.md, from results/map/; and what those results are made by.
+
+scripts/map_tables.py cases [--scotch FILE]   # our maps beside Scotch's and all permutations', on 308 problems
+scripts/map_tables.py gains                   # what maps give on the machines that come with sennit, simulated
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from house import ROOT
+from kept_documents import NONE_YET, documents
+from sennit import units
+from sennit.programs import process
+from sennit.programs.map import PROGRAM, Question, ask
+from sennit.units import NOTHING
+from sennit.views.markdown import pipes
+
+CASES, GAINS = "map cases", "map gains"
+FOLDER = ROOT / "results" / "map"
+SIZE = "1M"
+# Machine, how many of them, ranks, and the patterns that so many ranks have.
+SIXTEEN = ("2d-stencil:4x4,w=3", "2d-torus:4x4,w=3", "3d-torus:4x2x2,w=3,order=yxz", "4d-hypercube:w=3,order=tzyx")
+EIGHT = ("2d-stencil:4x2,w=3", "2d-torus:4x2,w=3", "ring:8", "parallel:tp=2,pp=2,dp=2")
+FOUR = ("2d-stencil:2x2,w=3", "ring:4", "parallel:tp=2,pp=1,dp=2")
+MACHINES: tuple[tuple[str, int, tuple[str, ...]], ...] = (
+    ("dgx-1v", 1, EIGHT),
+    ("helios", 1, (*SIXTEEN, "parallel:tp=4,pp=2,dp=2")),
+    ("cscs", 1, EIGHT),
+    ("mist", 1, FOUR),
+    ("cedar", 1, FOUR),
+    ("dgx-h100", 4, ("2d-torus:8x4,w=3", "3d-torus:4x4x2,w=3", "ring:32", "parallel:tp=4,pp=4,dp=2")),
+)
+
+
+def map_cases(root: Path) -> str:
+    """A line a kind of machine and of traffic."""
+    found = [document for _, _, document in documents(root, CASES)]
+    if not found:
+        return NONE_YET
+    lines = [
+        [
+            "machine",
+            "traffic",
+            "found in",
+            "by swaps alone the best",
+            "proved",
+            "in",
+            "best of all",
+            "Scotch",
+            "it costs more",
+        ]
+    ]
+    lines.append(["---", "---", "--:", "--:", "--:", "--:", "--:", "--:", "--:"])
+    rows = [row for document in found for row in document["rows"]]
+    for row in rows:
+        of = row["cases"]
+        lines.append(
+            [
+                f"{row['machine']}, {row['slots']}",
+                row["traffic"],
+                milliseconds(row["found_ms"]),
+                f"{row['best_by_swaps']} of {of}",
+                f"{row['proved']} of {of}",
+                milliseconds(row["proof_ms"]),
+                f"{row['optimal']} of {row['brute_forced']}" if row["brute_forced"] else NOTHING,
+                milliseconds(row["scotch_ms"]),
+                f"{units.percent(row['scotch_mean_loss'])}, at most {units.percent(row['scotch_loss']['most'])}"
+                if row["scotch_loss"]
+                else NOTHING,
+            ]
+        )
+    cases = sum(row["cases"] for row in rows)
+    worse = sum(row["worse_than_scotch"] for row in rows)
+    brute = sum(row["brute_forced"] for row in rows)
+    optimal = sum(row["optimal"] for row in rows)
+    said = (
+        f"{cases} problems: by swaps alone a map costs more than Scotch's in {worse} of them. Of the {brute} small "
+        f"enough to try every permutation the best is found in {optimal}. Times are of one processor: the median, "
+        "and the most."
+    )
+    return f"{said}\n\n{pipes(lines)}"
+
+
+def milliseconds(spread: dict[str, float] | None) -> str:
+    """ "0.13 ms, 0.2 ms"."""
+    if not spread:
+        return NOTHING
+    return ", ".join(f"{units.three_digits(spread[each])}" for each in ("median", "most")) + " ms"
+
+
+def map_gains(root: Path) -> str:
+    """A line a machine and pattern."""
+    found = [document for _, _, document in documents(root, GAINS)]
+    if not found:
+        return NONE_YET
+    lines = [
+        ["machine", "pattern", "as it is", "mapped", "gain", "advised"],
+        ["---", "---", "--:", "--:", "--:", "---"],
+    ]
+    for row in (row for document in found for row in document["rows"]):
+        machine = f"{row['nodes']} × {row['machine']}" if row["nodes"] > 1 else row["machine"]
+        times = [units.time(row["before_us"]), units.time(row["after_us"])]
+        gain = units.percent(max(0.0, row["gain"]))
+        lines.append([machine, f"`{row['pattern']}`", *times, gain, "yes" if row["advised"] else "no"])
+    return f"Messages of 1 MiB, one exchange, simulated.\n\n{pipes(lines)}"
+
+
+def gain_rows() -> list[dict[str, Any]]:
+    """Asks sennit-map."""
+    rows = []
+    for machine, nodes, patterns in MACHINES:
+        for pattern in patterns:
+            found, _ = ask(Question(pattern=pattern, size=SIZE, machine=machine, nodes=nodes))
+            before, best = found.mappings[0], found.best
+            rows.append(
+                {
+                    "machine": machine,
+                    "nodes": nodes,
+                    "pattern": pattern,
+                    "before_us": before.exchange_us,
+                    "after_us": best.exchange_us,
+                    "gain": best.gain,
+                    "advised": found.advised,
+                    "proved": best.proved,
+                    "verdict": found.verdict,
+                }
+            )
+    return rows
+
+
+def main() -> int:
+    """Makes a result."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["cases", "gains"])
+    parser.add_argument("--scotch", default="")
+    asked = parser.parse_args()
+    if asked.what == "cases":
+        more = ["--scotch", asked.scotch] if asked.scotch else []
+        document, _ = process.document(PROGRAM, "cases", "--progress", *more, title="mapping 308 problems")
+    else:
+        document = {"version": 1, "kind": GAINS, "rows": gain_rows()}
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    file = FOLDER / f"{asked.what}.json"
+    file.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    print(f"wrote {file.relative_to(ROOT)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
