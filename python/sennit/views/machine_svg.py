@@ -97,13 +97,16 @@ def _line(
         path = f"M{x1:.0f} {y1:.0f}L{x2:.0f} {y2:.0f}"
         # Nearer to the end that has fewer lines: many meet at a switch or at a host, few at a GPU.
         part = 0.42 if places[link.from_][1] != 0 and places[link.to][1] != 0 else 0.62
+        if loads and any(loads.amounts(link)):  # longer labels
+            upper = min(link.from_, link.to, key=lambda end: spots[end][1])
+            part = 0.25 if upper in loads.boxes else 0.75
         at = (x1 + part * (x2 - x1), y1 + part * (y2 - y1))
     thickness = max(NARROWEST, WIDEST * _width(link) / widest)
     title = f"{link.from_} – {link.to}: {link_label(link, link.from_)}"
     if loads:
         look = f'class="link load{busy.band(max(loads.of(link)))}"'
         title += f"; {loads.told(link)}"
-        labels = busy.link_lines(*loads.of(link), arrows)
+        labels = busy.link_lines(*loads.of(link), arrows, loads.amounts(link))
     else:
         look, labels = f'class="link" stroke="{COLOURS[link.kind]}"', [units.three_digits(_width(link))]
     dashes = "" if loads or link.forward_gbps.source == "measured" else ' stroke-dasharray="7 4"'
@@ -118,6 +121,7 @@ def _line(
 
 def _box(device: Device, x: float, y: float, loads: Loads | None) -> str:
     model = device.model.replace("NVIDIA ", "").replace("(R)", "")
+    model = loads.boxes.get(device.id, model) if loads else model
     second = model if len(model) <= 16 else model[:15].rstrip() + "…"
     limits = [f"{name} {units.percent(part)}" for name, part in loads.limits(device.id)] if loads else []
     below = [line for line in (second, *limits[:1]) if line]
