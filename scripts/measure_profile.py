@@ -69,11 +69,17 @@ def merging(merge: str, folder: Path) -> dict[str, Any]:
     page = profile_html(profile, advise(profile))
     file = folder / "page.html"
     file.write_text(page, encoding="utf-8")
+    made = time.monotonic() - begin
     return {
-        "ranks": RANKS, "events_of_each": EVENTS, "bytes_read": sum(each.stat().st_size for each in folder.iterdir()),
-        "merge_seconds": seconds, "merge_cpu_seconds": cpu, "merge_peak_bytes": after.ru_maxrss * 1024, "page_bytes": len(page.encode()),
-        "page_made_seconds": time.monotonic() - begin, "page_opens_seconds": opening(file),
-    }  # fmt: skip
+        "ranks": RANKS,
+        "events_of_each": EVENTS,
+        "merge_seconds": seconds,
+        "merge_cpu_seconds": cpu,
+        "merge_peak_bytes": after.ru_maxrss * 1024,
+        "page_bytes": len(page.encode()),
+        "page_made_seconds": made,
+        "page_opens_seconds": opening(file),
+    }
 
 
 def opening(file: Path) -> float | None:

@@ -146,7 +146,7 @@ Json of_queues(const Profile& profile) {
 
 Json of(const Activity& activity) {
   constexpr std::array<const char*, kDoings> kNames{"collective", "message", "waiting", "nccl", "other"};
-  Json made = {{"rank", activity.rank}};
+  Json made = {{"rank", activity.rank}, {"from_bin", activity.from_bin}, {"to_bin", activity.to_bin}};
   for (std::size_t i = 0; i < kDoings; ++i)
     if (std::ranges::any_of(activity.share[i], [](double share) { return share > 0; }))
       made[kNames[i]] = list(activity.share[i], rounded);

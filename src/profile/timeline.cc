@@ -70,12 +70,20 @@ Activity activity_of(const Rank& rank, std::span<const std::uint64_t> waits, con
   intervals.reserve(rank.calls.size());
   for (std::size_t i = 0; i < rank.calls.size(); ++i) {
     const Call& call = rank.calls[i].call;
+    if (call.end <= rank.init_ns || (rank.last_ns != 0 && call.begin >= rank.last_ns)) continue;  // not of its run
     const std::uint64_t until = call.begin + waits[i];
     if (waits[i] != 0) intervals.push_back({call.begin, until, Doing::waiting});
     intervals.push_back({until, call.end, doing[call.function][call.sequence != 0 ? 1 : 0]});
   }
   if (!std::ranges::is_sorted(intervals, {}, &Interval::begin)) std::ranges::sort(intervals, {}, &Interval::begin);
-  return {rank.rank, shares_of(intervals, run)};
+  std::uint64_t begin = rank.init_ns;
+  if (rank.calls_lost != 0 && !intervals.empty()) begin = std::max(begin, intervals.front().begin);
+  Activity activity{.rank = rank.rank, .share = shares_of(intervals, run)};
+  const auto middle = [&](std::size_t bin) { return (run.edge(bin) + run.edge(bin + 1)) / 2; };
+  while (activity.from_bin < kTimeBins && middle(activity.from_bin) < begin) ++activity.from_bin;
+  activity.to_bin = kTimeBins;
+  while (activity.to_bin > activity.from_bin && middle(activity.to_bin - 1) > rank.last_ns) --activity.to_bin;
+  return activity;
 }
 
 }  // namespace sennit::profile

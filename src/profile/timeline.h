@@ -22,6 +22,7 @@ Doing doing_of(std::string_view function, bool of_all);
 /// Shares of each bin. What is missing to 1 was spent outside of calls.
 struct Activity {
   int rank = -1;
+  std::size_t from_bin = 0, to_bin = 0;  ///< mostly of its run, and of calls that its file still has
   std::array<std::array<double, kTimeBins>, kDoings> share{};
 };
 
@@ -33,7 +34,7 @@ struct Interval {
 /// `intervals`: by their begins. Where they overlap, as those of several threads do, their kinds share the time.
 std::array<std::array<double, kTimeBins>, kDoings> shares_of(std::span<const Interval> intervals, const RunSpan& run);
 
-/// `waits`: of each of its calls, how many ns of it were waiting for the last rank.
+/// Of the rank's own run: MPI_Init and MPI_Finalize are not in it. `waits`: of each of its calls, how many ns of it were waiting for the last rank.
 Activity activity_of(const Rank& rank, std::span<const std::uint64_t> waits, const RunSpan& run);
 
 }  // namespace sennit::profile

@@ -1,9 +1,10 @@
 """What Horovod asks of MPI: a thread agrees by bits of 8 B on what to reduce next, and sums are fused into large
-buffers; an allgather at the start."""
+buffers; an allgather at the start. `horovod_program.py [SUMS]`."""
 
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from array import array
 
@@ -12,7 +13,8 @@ import mpi4py
 mpi4py.rc.thread_level = "multiple"
 from mpi4py import MPI  # noqa: E402
 
-CYCLES, SUMS, BYTES = 300, 20, 1 << 20
+SUMS = int(sys.argv[1]) if len(sys.argv) > 1 else 20
+CYCLES, BYTES = 15 * SUMS, 1 << 20
 
 control, data = MPI.COMM_WORLD.Dup(), MPI.COMM_WORLD.Dup()
 MPI.COMM_WORLD.Allgather(bytearray(4), bytearray(4 * MPI.COMM_WORLD.Get_size()))

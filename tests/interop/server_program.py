@@ -1,13 +1,15 @@
-"""A parameter server: rank 0 looks for what the others send, again and again, adds it, and answers. It says how often
-it has looked."""
+"""A parameter server: rank 0 looks for what the others send, again and again, and answers. It says how often it has
+looked. `server_program.py [STEPS]`."""
 
 from __future__ import annotations
 
 import json
+import sys
 
 from mpi4py import MPI
 
-STEPS, BYTES, PUSH, PULL = 200, 4096, 1, 2
+BYTES, PUSH, PULL = 4096, 1, 2
+STEPS = int(sys.argv[1]) if len(sys.argv) > 1 else 200
 
 comm = MPI.COMM_WORLD
 rank, ranks = comm.Get_rank(), comm.Get_size()

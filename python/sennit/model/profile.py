@@ -178,10 +178,13 @@ class Queues(Part):
 
 class Activity(Part):
     """What a process did: shares of each bin of the run's time. What is missing to 1 was spent outside of calls.
-    Kinds that there are none of have no bins. Waiting is for requests, for messages that a probe looks for, and in
+    Kinds that there are none of have no bins. `from_bin` to `to_bin`: bins that are mostly of its own run, and whose
+    calls its file still has. Waiting is for requests, for messages that a probe looks for, and in
     collectives for the last rank."""
 
     rank: int
+    from_bin: NonNegativeInt = 0
+    to_bin: NonNegativeInt | None = None
     collective: list[NonNegativeFloat] = []
     message: list[NonNegativeFloat] = []
     waiting: list[NonNegativeFloat] = []

@@ -12,7 +12,7 @@ Line = dict[str, Any]
 TABLES: Mapping[str, type[Rank] | type[Row] | type[Partners] | type[Skew] | type[Lateness]] = {
     "rows": Row, "ranks": Rank, "partners": Partners, "skew": Skew, "lateness": Lateness,
 }  # fmt: skip
-DOINGS = tuple(name for name in Activity.model_fields if name != "rank")
+DOINGS = ("collective", "message", "waiting", "nccl", "other")  # of Activity
 # Tables of one line a process and bin of the run's time.
 OVER_TIME = {
     "queues": ("rank", "begin_seconds", "posted_mean", "posted_most", "unexpected_mean", "unexpected_most"),
@@ -32,13 +32,20 @@ def shares(bins: Sequence[float], count: int) -> Sequence[float]:
     return bins or [0.0] * count
 
 
+def known_bins(activity: Activity, count: int) -> range:
+    """Bins, of so many, that belong to the process's own run and whose calls are known."""
+    return range(activity.from_bin, count if activity.to_bin is None else min(count, activity.to_bin))
+
+
 def _timeline(profile: Profile) -> list[Line]:
     lines: list[Line] = []
     for each in profile.timeline.ranks if profile.timeline else ():
         assert profile.timeline
         kinds = [getattr(each, name) for name in DOINGS]
         count = max(map(len, kinds))
-        for number, parts in enumerate(zip(*(shares(bins, count) for bins in kinds), strict=True)):
+        columns_of_bins = [shares(bins, count) for bins in kinds]
+        for number in known_bins(each, count):
+            parts = [bins[number] for bins in columns_of_bins]
             values = (each.rank, number * profile.timeline.bin_seconds, max(0.0, round(1 - sum(parts), 4)), *parts)
             lines.append(dict(zip(OVER_TIME["timeline"], values, strict=True)))
     return lines

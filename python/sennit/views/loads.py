@@ -102,9 +102,10 @@ def link_lines(
     return lines + ([f"Σ {together}"] if both > max(forward, backward) and together not in each else [])
 
 
+IN_BOXES = "In boxes: the tightest of a device's own limits. "
 EXPLAINED = [
     "Per cent of what a link can carry: ↑ ↓ ← → that way, ↕ ↔ each way, Σ both ways together where",
-    "that is the tighter limit. In boxes: the tightest of a device's own limits. Widths are bandwidths.",
+    f"that is the tighter limit. {IN_BOXES}Widths are bandwidths.",
 ]
 
 
@@ -127,5 +128,6 @@ def legend(loads: Loads, left: float, top: float) -> str:
         parts.append(f'<path class="load{index}" stroke-width="5" d="M{at:.0f} {top + 14:.0f}h18"/>')
         parts.append(f'<text x="{at + 23:.0f}" y="{top + 18:.0f}">{escape(name)}</text>')
     for index, text in enumerate([*EXPLAINED, loads.note]):
+        text = text.replace(IN_BOXES, "") if loads.boxes else text
         parts.append(f'<text x="{left:.0f}" y="{top + 40 + 18 * index:.0f}">{escape(text)}</text>' if text else "")
     return "".join(parts)

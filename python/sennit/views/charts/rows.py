@@ -18,11 +18,12 @@ ENTRIES = 3  # of a legend, on one line
 
 @dataclass(frozen=True)
 class Row:
-    """`bins`: by kind; of a shaded row, of one kind. `said`: of the whole row."""
+    """`bins`: by kind; of a shaded row, of one kind. `said`: of the whole row. `known`: bins, if not all."""
 
     name: str
     said: str
     bins: Mapping[str, Sequence[float]]
+    known: range | None = None
 
 
 def shaded_rows(title: str, rows: Sequence[Row], seconds: float) -> str:
@@ -45,7 +46,7 @@ def shaded_rows(title: str, rows: Sequence[Row], seconds: float) -> str:
             f'<path class="heat" fill-opacity="{opacity(number)}" d="{path}"/>' for number, path in paths.items()
         )
 
-    return _rows(title, rows, seconds, drawn, {})
+    return _rows(title, rows, seconds, drawn, {}, f"the darkest: {most:.3g}" if most > 0 else "")
 
 
 def _shade(value: float, most: float) -> int:
@@ -67,7 +68,7 @@ def divided_rows(title: str, rows: Sequence[Row], seconds: float, kinds: Mapping
                 f"M{LEFT + place * width:.1f} {top + height * (1 - high):.1f}h{width:.1f}"
                 f"v{height * (high - low):.1f}h-{width:.1f}z"
                 for place, (low, high) in enumerate(zip(below, above, strict=True))
-                if height * (high - low) >= 0.05
+                if height * (high - low) >= 0.05 and (row.known is None or place in row.known)
             )
             paths.append(f'<path class="{kind}" d="{path}"/>' if path else "")
             below = above
@@ -82,27 +83,30 @@ def _rows(
     seconds: float,
     drawn: Callable[[Row, float, float, float], str],
     kinds: Mapping[str, str],
+    note: str = "",
 ) -> str:
-    """`drawn`: a row's bins, by its top, its height and the width of a bin."""
+    """`drawn`: a row's bins, by its top, its height and the width of a bin. `note`: below."""
     row_height = min(LARGEST, max(LEAST, WANTED / max(1, len(rows))))
     gap = 2.0 if row_height > 8 else 0.6
     bottom = TOP + row_height * len(rows)
     there = [(kind, name) for kind, name in kinds.items() if any(kind in row.bins for row in rows)]
     lines_of_legend = [there[first : first + ENTRIES] for first in range(0, len(there), ENTRIES)]
-    height = bottom + 24 + 18 * len(lines_of_legend)
+    height = bottom + 24 + 18 * (len(lines_of_legend) + bool(note))
     lines = [narrow_head(title, height)]
     count = max((len(bins) for row in rows for bins in row.bins.values()), default=1)
     width = (NARROW - LEFT) / count
     every = max(1, -int(-LINE // row_height))
     for number, row in enumerate(rows):
         top = TOP + number * row_height
+        known = row.known if row.known is not None else range(count)
         if number % every == 0:
             lines.append(
                 f'<text x="{LEFT - 6}" y="{top + row_height / 2 + 4:.1f}" text-anchor="end">{escape(row.name)}</text>'
             )
         lines.append(
             f"<g><title>{escape(f'rank {row.name}: {row.said}')}</title>"
-            f'<rect class="track" x="{LEFT}" y="{top:.1f}" width="{NARROW - LEFT}" height="{row_height - gap:.1f}"/>'
+            f'<rect class="track" x="{LEFT + known.start * width:.1f}" y="{top:.1f}" '
+            f'width="{len(known) * width:.1f}" height="{row_height - gap:.1f}"/>'
             f"{drawn(row, top, row_height - gap, width)}</g>"
         )
     if seconds > 0:
@@ -111,4 +115,6 @@ def _rows(
         lines.append(labels(places, bottom + 14))
     for number, entries in enumerate(lines_of_legend):
         lines.append(legend(entries, LEFT, bottom + 36 + 18 * number))
+    if note:
+        lines.append(f'<text x="{LEFT}" y="{bottom + 36:.1f}">{escape(note)}</text>')
     return "".join(lines) + "</svg>"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from sennit import units
 from sennit.model.profile import Profile, RankQueues
-from sennit.model.profile_tables import DOINGS, shares
+from sennit.model.profile_tables import DOINGS, known_bins, shares
 from sennit.units import NOTHING
 from sennit.views.charts.bars import Bar, Spread, spread_bar_chart
 from sennit.views.charts.columns import Columns, column_chart
@@ -31,15 +31,17 @@ def timeline(profile: Profile) -> Part | None:
     there = [kind for kind in DOING if any(getattr(each, kind) for each in found)]
     rows, lines = [], []
     for each in found:
+        known = known_bins(each, count)
         bins = {kind: shares(getattr(each, kind), count) for kind in there}
-        means = [sum(values) / count for values in bins.values()]
-        computing = units.percent(max(0.0, 1 - sum(means)))
-        rows.append(Row(str(each.rank), computing, bins))
+        means = [sum(values[place] for place in known) / max(1, len(known)) for values in bins.values()]
+        computing = units.percent(max(0.0, 1 - sum(means))) if known else NOTHING
+        rows.append(Row(str(each.rank), computing, bins, known))
         lines.append([str(each.rank), computing, *map(units.percent, means)])
     seconds = count * profile.timeline.bin_seconds
     said = [
-        f"Each row is a process, and {lasting(profile.timeline.bin_seconds)} of it a bin. What is not coloured "
-        "was spent outside of calls. Waiting is for requests, in probes, and in collectives for the last rank.",
+        f"Each row is a process, and {lasting(profile.timeline.bin_seconds)} of it a bin. Grey is what was spent "
+        "outside of calls; empty is what is not of a process’s own run, or is known no longer. Waiting is for "
+        "requests, in probes, and in collectives for the last rank.",
     ]
     if len({rank.host for rank in profile.ranks}) > 1:
         said.append("Each host has its own clock: its time begins with its first process.")
