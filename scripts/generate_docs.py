@@ -7,9 +7,11 @@ docs/use/gains.md and README.md. --check writes nothing and exits with 1 when so
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from fit import fit
@@ -18,7 +20,9 @@ from house import ROOT
 from kept_documents import BEYOND, MESSAGES, NONE_YET, PAPER, REPRODUCTION, Kept, documents, kept_results
 from map_tables import CASES, GAINS, map_cases, map_gains
 from mpi_goals import mpi_goals
+from rich.console import Console
 from sennit import units
+from sennit.advice.rules import advise
 from sennit.compare.groups import Group, groups
 from sennit.compare.verdicts import verdicts
 from sennit.model.document import Part, parse, read_json
@@ -37,6 +41,9 @@ from sennit.views.machine_svg import machine_svg
 from sennit.views.markdown import pipes
 from sennit.views.origin import origin, repetitions
 from sennit.views.paper import paper_chart, paper_markdown
+from sennit.views.profile.page import report_markdown
+from sennit.views.profile.sections import parts
+from sennit.views.profile_text import by_function, by_poll, by_size, headline, print_profile, run
 from sennit.views.reproduction import reproduction_markdown
 from sennit.views.sections import body_markdown, table_markdown
 from training_sections import training_sections, training_summary
@@ -166,6 +173,67 @@ def between(text: str, name: str, content: str) -> str:
     return pattern.sub(lambda _: f"{begin}\n\n{content}\n\n{end}", text)
 
 
+PROFILE, LOAD = "profile", "profile load"
+SHOWN = ("sizes-calls", "sizes-time")  # of a profile's pictures, where not all are
+
+
+def profiles(root: Path) -> dict[str, Profile]:
+    """By their names."""
+    return {name: parse(Profile, document, path) for name, path, document in documents(root, PROFILE)}
+
+
+def pictured(name: str, profile: Profile, figures: dict[str, str]) -> Callable[[str], str]:
+    """What a profile's picture is in Markdown; adds its pictures to `figures`."""
+    drawn = {each: svg for part in parts(profile) for each, svg in part.pictures.items()}
+
+    def said(picture: str) -> str:
+        figures[f"{name}-{picture}.svg"] = standalone(drawn[picture])
+        return f"![{picture}](../figures/{name}-{picture}.svg)"
+
+    return said
+
+
+def profile_printed(name: str, profile: Profile, figures: dict[str, str]) -> str:
+    """As `sennit profile` prints it, and some pictures."""
+    out = Console(file=io.StringIO(), width=110, no_color=True)
+    print_profile(profile, out, 4)
+    assert isinstance(out.file, io.StringIO)
+    lines = "\n".join(line.rstrip() for line in out.file.getvalue().strip().splitlines())
+    picture = pictured(name, profile, figures)
+    return f"```\n{lines}\n```\n\n{' '.join(map(picture, SHOWN))}"
+
+
+def beside_papers(found: dict[str, Profile]) -> str:
+    """Profiles by function, in docs/use/metrics.md."""
+    parts_ = []
+    for name, profile in found.items():
+        parts_ += [f"**{name}.** {headline(profile)} {run(profile)}", table_markdown(by_function(profile))]
+        parts_ += [table_markdown(by_size(profile))]
+        parts_ += [table_markdown(by_poll(profile))] if profile.polls else []
+    return "\n\n".join(parts_) or NONE_YET
+
+
+def profile_load(root: Path) -> str:
+    """How large a profile may be, in docs/use/profile.md."""
+    said = []
+    for _, path, found in documents(root, LOAD):
+        rates = "; ".join(
+            f"{rate['threads']} {'thread' if rate['threads'] == 1 else 'threads'} of 10^6 calls/s for "
+            f"{rate['seconds']:.0f} s: {rate['calls']} calls counted of {rate['expected_calls']}"
+            for rate in found["rates"]
+        )
+        opens, kills = found["page_opens_seconds"], found["kills"]
+        said.append(
+            f"With a load of {found['load']:.0f} on {found['cores']} cores, {found['ranks']} processes of "
+            f"{found['events_of_each']} calls each were merged in {found['merge_seconds']:.0f} s, "
+            f"{found['merge_cpu_seconds']:.0f} s of them at work, with {units.size(found['merge_peak_bytes'])} of "
+            f"memory; the page has {units.size(found['page_bytes'])}{f', opens in {opens:.1f} s' if opens else ''}. "
+            f"A process was killed {kills['killed']} times while it recorded: {kills['whole']} times its file had "
+            f"all calls that had ended. {rates}. (`{path}`)"
+        )
+    return "\n\n".join(said) or NONE_YET
+
+
 def machine_pictures(root: Path) -> dict[Path, str]:
     """A picture of every machine that comes with sennit."""
     files = sorted((root / "machines").glob("*.json"))
@@ -181,9 +249,17 @@ def generated(root: Path) -> dict[Path, str]:
     figures: dict[str, str] = {}
     sections = "\n\n".join(section(kept, figures) for kept in results) or NONE_YET
     again = papers(root, figures)
+    kept = profiles(root)
+    page, printed = NONE_YET, NONE_YET
+    for name, profile in kept.items():
+        if name.endswith("server"):
+            page = report_markdown(profile, advise(profile), None, pictured(name, profile, figures)).strip()
+        if name.endswith("horovod"):
+            printed = profile_printed(name, profile, figures)
     files = {root / "docs" / "figures" / name: svg for name, svg in figures.items()}
     files |= machine_pictures(root)
-    tune, gains = root / "docs" / "tune", root / "docs" / "use" / "gains.md"
+    tune, use = root / "docs" / "tune", root / "docs" / "use"
+    gains = use / "gains.md"
     for file, name, content in (
         (tune / "bench-put.md", PUT, sections),
         (tune / "bench-collectives.md", COLLECTIVE, sections_of_ranks(root, COLLECTIVE)),
@@ -198,6 +274,10 @@ def generated(root: Path) -> dict[Path, str]:
         (tune / "beyond.md", BEYOND, further(root)),
         (root / "docs" / "use" / "map.md", CASES, map_cases(root)),
         (root / "docs" / "use" / "map.md", GAINS, map_gains(root)),
+        (use / "metrics.md", "profiles", beside_papers(kept)),
+        (use / "report.md", "profile page", page),
+        (use / "profile.md", "profile", printed),
+        (use / "profile.md", "profile load", profile_load(root)),
         (gains, "collective highlights", collective_highlights(root)),
         (gains, "torch highlights", torch_highlights(root)),
         (gains, "mpi highlights", mpi_highlights(root)),

@@ -26,7 +26,8 @@ _open: list[str] = []  # phases that this process is in, the innermost last
 
 def load(folder: str | Path) -> Tables:
     """The profile in a folder, or in a file that `sennit report --json` wrote, as lists of dictionaries: `rows`,
-    `ranks`, `partners` and `skew`. Raises Problem where there is none."""
+    `ranks`, `partners`, `skew`, `lateness`, and of each rank and bin of time `queues` and `timeline`. Raises Problem
+    where there is none."""
     from sennit.programs import load_profile  # here, as programs import this module that load nothing
 
     return load_profile.load(folder)

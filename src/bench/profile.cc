@@ -2,6 +2,7 @@
 // `sennit profile` and `sennit report`.
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -9,12 +10,22 @@
 
 #include "bench/program.h"
 #include "profile/document.h"
+#include "profile/trace.h"
 
 namespace sennit::bench {
 
 namespace {
 
-Result<Exit> merge_folder(const std::string& folder) {
+Status write_trace(const std::string& to, const profile::Profile& merged, profile::ReadFile read) {
+  std::ofstream out(to, std::ios::binary);
+  if (auto status = profile::write_trace(out, merged.files, read); !status) return status;
+  if (!out.flush())
+    return Status(Code::invalid_argument, "cannot write " + to, "--perfetto",
+                  "Name a file in a folder you may write to");
+  return {};
+}
+
+Result<Exit> merge_folder(const std::string& folder, const std::string& trace) {
   std::error_code error;
   std::vector<std::filesystem::path> files;
   for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
@@ -26,33 +37,22 @@ Result<Exit> merge_folder(const std::string& folder) {
     return Status(Code::invalid_argument, "no process wrote anything here: the program called neither MPI nor NCCL",
                   folder, "Name a folder that sennit profile wrote");
   std::ranges::sort(files);
-  std::vector<profile::Rank> ranks;
-  Json unreadable = Json::array();
-  Status first;
-  for (const auto& file : files) {
-    auto rank = profile::read_rank(file);
-    if (rank) {
-      ranks.push_back(std::move(*rank));
-      continue;
-    }
-    if (first.ok()) first = rank.status();
-    unreadable.push_back({{"file", file.filename().string()}, {"why", rank.status().what()}});
-  }
-  if (ranks.empty()) return of_arguments(first);
-  auto merged = profile::merge(std::move(ranks));
+  const auto read = [&](std::size_t i) { return profile::read_rank(files[i]); };
+  auto merged = profile::merge(files.size(), read);
   if (!merged) return of_arguments(merged.status());
-  Json document = profile::to_json(*merged);
-  document["unreadable"] = unreadable;
-  print(document);
+  if (!trace.empty())
+    if (auto status = write_trace(trace, *merged, read); !status) return status;
+  print(profile::to_json(*merged));
   return Exit::ok;
 }
 
 int main_of(int argc, char** argv) {
   Program program("sennit-profile", "Merges what the processes of a job wrote while they were profiled.",
                   "sennit-profile sennit-profile-20261128-1234");
-  std::string folder;
+  std::string folder, trace;
   program.app().add_option("FOLDER", folder, "What sennit profile wrote")->required();
-  return program.run(argc, argv, [&] { return merge_folder(folder); });
+  program.app().add_option("--perfetto", trace, "Write the single calls, for a viewer of traces, to this file");
+  return program.run(argc, argv, [&] { return merge_folder(folder, trace); });
 }
 
 }  // namespace

@@ -73,7 +73,7 @@ Json json_of(const sim::Prediction& prediction, const std::vector<sim::Predictio
 
 Status write_timeline(const std::string& file, const sim::Prediction& prediction) {
   std::ofstream out(file);
-  out << sim::timeline_of(*prediction.recording, prediction.once).dump() << '\n';
+  sim::write_timeline(out, *prediction.recording, prediction.once);
   if (!out.flush())
     return Status(Code::invalid_argument, "cannot write " + file, "--timeline",
                   "Name a file in a folder you may write to");

@@ -2,16 +2,18 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <filesystem>
 #include <string_view>
 
 namespace sennit::profile {
 
-namespace {
-
-std::string_view name(Memory memory) {
+std::string_view name_of(Memory memory) {
   constexpr std::array<std::string_view, kMemories> kNames{"none", "host", "pinned", "managed", "gpu"};
   return kNames[static_cast<std::size_t>(memory)];
 }
+
+namespace {
 
 std::string_view name(GpuTimes times) {
   constexpr std::array<std::string_view, 3> kNames{"none", "sampled", "all"};
@@ -62,8 +64,8 @@ Json of(const Row& row) {
           {"from_bytes",
            known ? Json(row.bin < 2 ? row.bin : last_of(static_cast<std::uint8_t>(row.bin - 1)) + 1) : Json()},
           {"to_bytes", known ? Json(last_of(row.bin)) : Json()},
-          {"memory_in", name(row.memory_in)},
-          {"memory_out", name(row.memory_out)},
+          {"memory_in", name_of(row.memory_in)},
+          {"memory_out", name_of(row.memory_out)},
           {"reduction", or_null(row.reduction)},
           {"phase", or_null(row.phase)},
           {"calls", row.calls},
@@ -94,11 +96,65 @@ Json of(const Polls& polls) {
           {"rank_missed_seconds", of(polls.rank_missed_seconds)}};
 }
 
-template <class Each, class Make>
-Json list(const std::vector<Each>& all, const Make& make) {
+template <class Range, class Make>
+Json list(const Range& all, const Make& make) {
   Json made = Json::array();
-  for (const Each& one : all) made.push_back(make(one));
+  for (const auto& one : all) made.push_back(make(one));
   return made;
+}
+
+/// Of bins there are thousands: more digits than a picture shows are for nobody.
+double rounded(double value) {
+  return std::round(value * 1e4) / 1e4;
+}
+
+Json of(const QueueLength& length) {
+  return {{"mean", length.mean},
+          {"most", length.most},
+          {"mean_of_bin", list(length.mean_of_bin, rounded)},
+          {"most_of_bin", length.most_of_bin}};
+}
+
+Json of(const RankQueues& queues) {
+  return {{"rank", queues.rank},
+          {"messages", queues.messages},
+          {"undecided", queues.undecided},
+          {"posted", of(queues.posted)},
+          {"unexpected", of(queues.unexpected)}};
+}
+
+/// Of the three ways to know something of queues, the one that is shown, and why not the others.
+Json of_queues(const Profile& profile) {
+  const ReconstructedQueues& queues = profile.queues;
+  Json why_not = {{"variables", "variables of the MPI were not recorded"}};
+  if (!queues.why_not.empty()) why_not["reconstructed"] = queues.why_not;
+  const bool has_polls = !profile.polls.empty();
+  why_not["polls"] = !has_polls               ? "no call asked for what was not there"
+                     : queues.why_not.empty() ? "they tell how often a queue was empty, not its length"
+                                              : "";
+  const char* const shown = queues.why_not.empty() ? "reconstructed" : has_polls ? "polls" : nullptr;
+  if (shown != nullptr) why_not.erase(shown);
+  return {{"shown", shown != nullptr ? Json(shown) : Json()},
+          {"why_not", why_not},
+          {"bin_seconds", static_cast<double>(profile.span_ns) / kTimeBins / 1e9},
+          {"since_seconds", queues.since_seconds},
+          {"sends_left", queues.sends},
+          {"receives_left", queues.receives},
+          {"starts_left_out", queues.left_out},
+          {"ranks", list(queues.ranks, [](const RankQueues& rank) { return of(rank); })}};
+}
+
+Json of(const Activity& activity) {
+  constexpr std::array<const char*, kDoings> kNames{"collective", "message", "waiting", "nccl", "other"};
+  Json made = {{"rank", activity.rank}, {"from_bin", activity.from_bin}, {"to_bin", activity.to_bin}};
+  for (std::size_t i = 0; i < kDoings; ++i)
+    if (std::ranges::any_of(activity.share[i], [](double share) { return share > 0; }))
+      made[kNames[i]] = list(activity.share[i], rounded);
+  return made;
+}
+
+Json of(const LeftOut& one) {
+  return {{"file", std::filesystem::path(one.origin).filename().string()}, {"why", one.why}};
 }
 
 }  // namespace
@@ -126,6 +182,18 @@ Json to_json(const Profile& profile) {
                        return Json{{"type", use.type}, {"calls", use.calls}, {"bytes", use.bytes}};
                      })},
       {"polls", list(profile.polls, [](const Polls& polls) { return of(polls); })},
+      {"queues", of_queues(profile)},
+      {"timeline",
+       {{"bin_seconds", static_cast<double>(profile.span_ns) / kTimeBins / 1e9},
+        {"ranks", list(profile.timeline, [](const Activity& activity) { return of(activity); })}}},
+      {"lateness", list(profile.lateness,
+                        [](const Lateness& late) {
+                          return Json{{"rank", late.rank},
+                                      {"calls", late.calls},
+                                      {"last", late.last},
+                                      {"late_seconds", late.late_seconds}};
+                        })},
+      {"unreadable", list(profile.left_out, [](const LeftOut& one) { return of(one); })},
       {"skew", list(profile.skews, [](const Skew& skew) {
          return Json{{"function", skew.function},
                      {"communicator_size", skew.communicator_size},

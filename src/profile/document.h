@@ -6,6 +6,9 @@
 
 namespace sennit::profile {
 
+/// As the document says it.
+std::string_view name_of(Memory memory);
+
 Json to_json(const Profile& profile);
 
 }  // namespace sennit::profile

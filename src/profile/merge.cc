@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <set>
 #include <tuple>
-#include <unordered_map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -13,23 +14,37 @@ namespace sennit::profile {
 namespace {
 
 constexpr double kSecond = 1e9, kMicrosecond = 1e3;  // in ns
+constexpr int kMostRanks = 1 << 20;                  // of a job: a file that says more was changed
 
-Status check(std::vector<Rank>& ranks) {
-  if (ranks.empty())
-    return Status(Code::invalid_argument, "there is no process's file", {},
-                  "Name the folder that sennit profile wrote");
-  std::ranges::stable_sort(ranks, {}, [](const Rank& one) { return std::pair(one.rank, one.process); });
-  for (std::size_t i = 1; i < ranks.size(); ++i) {
-    const Rank &one = ranks[i - 1], &next = ranks[i];
-    if (one.rank >= 0 && one.rank == next.rank)
-      return Status(Code::corrupt, fmt::format("two files are of rank {}", one.rank),
-                    one.origin + " and " + next.origin, "Use a folder of one run");
-    if (one.rank >= 0 && one.ranks != next.ranks)
-      return Status(Code::corrupt,
-                    fmt::format("one file is of a job of {} ranks, another one of {}", one.ranks, next.ranks),
-                    one.origin + " and " + next.origin, "Use a folder of one run");
+/// A process, without its calls, and the number of its file.
+struct Process {
+  Rank rank;
+  std::size_t file = 0;
+};
+
+/// Finds those that cannot be of the run of the process which started first: of a job of another size, or of a rank
+/// that there is already. Says why, by file.
+std::map<std::size_t, LeftOut> of_other_runs(std::vector<Process>& processes) {
+  const auto by_start = [](const Process& one) {
+    return std::tuple(one.rank.wall_ns, one.rank.process, one.rank.origin);
+  };
+  std::ranges::sort(processes, {}, by_start);
+  const auto first = std::ranges::find_if(
+      processes, [](const Process& one) { return one.rank.rank >= 0 && one.rank.ranks <= kMostRanks; });
+  std::map<std::size_t, LeftOut> others;
+  std::set<int> there;
+  for (const auto& [rank, file] : processes) {
+    if (rank.rank < 0) continue;
+    if (rank.ranks > kMostRanks)
+      others[file] = {rank.origin, fmt::format("it says that the job has {} ranks", rank.ranks)};
+    else if (rank.ranks != first->rank.ranks)
+      others[file] = {rank.origin, fmt::format("it is of a job of {} ranks, the one that began first has {}",
+                                               rank.ranks, first->rank.ranks)};
+    else if (!there.insert(rank.rank).second)
+      others[file] = {rank.origin,
+                      fmt::format("rank {} is there already, of a process that began before", rank.rank)};
   }
-  return {};
+  return others;
 }
 
 /// Calls with equal keys are one row.
@@ -122,17 +137,25 @@ std::vector<Polls> polls_of(const std::vector<Rank>& ranks) {
   return all;
 }
 
-std::vector<TypeUse> types_of(const std::vector<Rank>& ranks) {
-  std::map<std::string, TypeUse> types;
-  for (const Rank& rank : ranks)
-    for (const TimedCall& one : rank.calls) {
-      if (one.call.type == 0) continue;
-      TypeUse& of = types[rank.types[one.call.type]];
-      ++of.calls;
-      of.bytes += std::max(one.call.bytes_in, one.call.bytes_out);
-    }
+void count_types(const Rank& rank, std::map<std::string, TypeUse>& types) {
+  std::vector<TypeUse> found(rank.types.size());
+  for (const TimedCall& one : rank.calls) {
+    TypeUse& of = found[one.call.type];
+    ++of.calls;
+    of.bytes += std::max(one.call.bytes_in, one.call.bytes_out);
+  }
+  for (std::size_t i = 1; i < found.size(); ++i) {
+    if (found[i].calls == 0) continue;
+    TypeUse& of = types[rank.types[i]];
+    of.type = rank.types[i];
+    of.calls += found[i].calls;
+    of.bytes += found[i].bytes;
+  }
+}
+
+std::vector<TypeUse> sorted(const std::map<std::string, TypeUse>& types) {
   std::vector<TypeUse> all;
-  for (auto& [type, use] : types) all.push_back({type, use.calls, use.bytes});
+  for (const auto& [type, use] : types) all.push_back(use);
   std::ranges::stable_sort(all, std::greater<>(), &TypeUse::bytes);
   return all;
 }
@@ -154,104 +177,89 @@ std::vector<Partners> partners_of(const std::vector<Rank>& ranks, const std::vec
   return all;
 }
 
-/// A call of all ranks, as far as they have been looked at.
-struct Meeting {
-  std::uint64_t last_begin = 0, before_last = 0;
-  std::uint64_t error = 0;  // of the clocks
-  std::uint32_t came = 0, size = 0;
-  int latest = -1;
-  const std::string* function = nullptr;
-  const std::string* host = nullptr;
-  bool on_one_host = true;
-
-  /// All have come, on one host: clocks of several hosts have nothing in common.
-  bool is_whole() const { return came == size && on_one_host; }
-  /// All have come, and the last one later than the clocks are wrong.
-  bool has_a_last() const { return is_whole() && last_begin - before_last > 2 * error; }
-};
-using Meetings = std::map<std::pair<std::uint64_t, std::uint32_t>, Meeting>;  // by communicator and number
-
-/// Calls visit(meeting, begin, end) for each rank's call of all ranks, with its times.
-template <class Visit>
-void visit_meetings(const Rank& rank, Meetings& meetings, const Visit& visit) {
-  for (const TimedCall& one : rank.calls) {
-    const NamedCommunicator& communicator = rank.communicators[one.call.communicator];
-    if (one.call.sequence == 0 || communicator.size < 2) continue;
-    Meeting& meeting = meetings[{communicator.id, one.call.sequence}];
-    meeting.size = communicator.size;
-    meeting.function = &rank.functions[one.call.function];
-    visit(meeting, one.call.begin, one.call.end);
+/// The run by each clock, from the first process's begin on. All are as long as the longest.
+std::map<std::string, RunSpan> spans_of(const std::vector<Rank>& ranks) {
+  std::map<std::string, RunSpan> spans;
+  for (const Rank& rank : ranks) {
+    if (rank.init_ns == 0 || rank.last_ns < rank.init_ns) continue;
+    const auto [at, is_new] = spans.try_emplace(clock_of(rank), RunSpan{rank.init_ns, rank.last_ns});
+    at->second.begin_ns = std::min(at->second.begin_ns, rank.init_ns);
+    at->second.end_ns = std::max(at->second.end_ns, rank.last_ns);
   }
-}
-
-std::vector<Skew> skews_of(const std::vector<Rank>& ranks) {
-  Meetings meetings;
-  for (const Rank& rank : ranks)
-    visit_meetings(rank, meetings, [&](Meeting& meeting, std::uint64_t begin, std::uint64_t) {
-      if (meeting.came++ == 0 || begin > meeting.last_begin) {
-        meeting.before_last = meeting.last_begin;
-        meeting.last_begin = begin;
-        meeting.latest = rank.rank;
-      } else {
-        meeting.before_last = std::max(meeting.before_last, begin);
-      }
-      meeting.error = std::max(meeting.error, rank.clock_error_ns);
-      if (meeting.host == nullptr) meeting.host = &rank.host;
-      meeting.on_one_host = meeting.on_one_host && *meeting.host == rank.host;
-    });
-  struct Found {
-    Skew skew;
-    std::map<int, std::uint64_t> last;  // by rank: calls to which it came last
-  };
-  std::map<std::pair<std::string, std::uint32_t>, Found> found;
-  for (const auto& [key, meeting] : meetings) {
-    if (!meeting.is_whole()) continue;
-    Found& of = found[{*meeting.function, meeting.size}];
-    ++of.skew.calls;
-    if (meeting.has_a_last()) ++of.last[meeting.latest];
-  }
-  for (const Rank& rank : ranks)
-    visit_meetings(rank, meetings, [&](const Meeting& meeting, std::uint64_t begin, std::uint64_t end) {
-      if (!meeting.is_whole()) return;
-      Skew& skew = found[{*meeting.function, meeting.size}].skew;
-      skew.inside_seconds += static_cast<double>(end - begin) / kSecond;
-      // Who leaves before the last one has come, as a broadcast's root may, has waited no longer.
-      if (meeting.has_a_last())
-        skew.wait_seconds +=
-            static_cast<double>(std::max(begin, std::min(end, meeting.last_begin)) - begin) / kSecond;
-    });
-  std::vector<Skew> all;
-  for (auto& [key, of] : found) {
-    std::tie(of.skew.function, of.skew.communicator_size) = key;
-    for (const auto& [rank, calls] : of.last)
-      if (calls > of.skew.latest_calls) {
-        of.skew.latest_rank = rank;
-        of.skew.latest_calls = calls;
-      }
-    all.push_back(std::move(of.skew));
-  }
-  std::ranges::stable_sort(all, std::greater<>(), &Skew::wait_seconds);
-  return all;
+  std::uint64_t longest = 0;
+  for (const auto& [clock, span] : spans) longest = std::max(longest, span.length_ns());
+  for (auto& [clock, span] : spans) span.end_ns = span.begin_ns + longest;
+  return spans;
 }
 
 }  // namespace
 
-Result<Profile> merge(std::vector<Rank> ranks) {
-  if (auto status = check(ranks); !status) return status;
+Result<Profile> merge(std::size_t files, ReadFile read) {
   Profile profile;
-  for (int rank = 0; rank < ranks.back().ranks; ++rank)
-    if (std::ranges::find(ranks, rank, &Rank::rank) == ranks.end()) profile.missing.push_back(rank);
-  profile.rows = rows_of(ranks);
-  profile.partners = partners_of(ranks, profile.missing);
-  profile.skews = skews_of(ranks);
-  profile.polls = polls_of(ranks);
-  profile.types = types_of(ranks);
-  for (Rank& rank : ranks) {
-    rank.calls.clear();
-    rank.calls.shrink_to_fit();
+  std::vector<Process> processes;
+  std::map<std::size_t, LeftOut> left_out;
+  Meetings meetings;
+  MessageEnds messages;
+  std::map<std::string, TypeUse> types;
+  Status unreadable(Code::invalid_argument, "there is no process's file", {},
+                    "Name the folder that sennit profile wrote");
+  // Calls are looked at before it is known that a file is of another run: then all are looked at again.
+  for (bool again = true; again;) {
+    processes.clear();
+    meetings = {};
+    messages = {};
+    types.clear();
+    for (std::size_t i = 0; i < files; ++i) {
+      if (left_out.contains(i)) continue;
+      Result<Rank> rank = read(i);
+      if (!rank) {
+        if (processes.empty() && left_out.empty()) unreadable = rank.status();
+        left_out[i] = {rank.status().where(), rank.status().what()};
+        continue;
+      }
+      meetings.come(*rank);
+      messages.add(*rank);
+      count_types(*rank, types);
+      std::vector<TimedCall>().swap(rank->calls);  // with the memory that it has
+      processes.push_back({std::move(*rank), i});
+    }
+    if (processes.empty()) return unreadable;
+    const auto others = of_other_runs(processes);
+    left_out.insert(others.begin(), others.end());
+    again = !others.empty();
+    if (others.size() == processes.size())
+      return Status(Code::corrupt, others.begin()->second.why, others.begin()->second.origin,
+                    "Profile the program again");
   }
-  profile.ranks = std::move(ranks);
+  std::ranges::stable_sort(processes, {}, [](const Process& one) { return one.rank.rank; });
+  for (Process& one : processes) {
+    profile.ranks.push_back(std::move(one.rank));
+    profile.files.push_back(one.file);
+  }
+  for (const auto& [file, why] : left_out) profile.left_out.push_back(why);
+  for (int rank = 0; rank < profile.ranks.back().ranks; ++rank)
+    if (!std::ranges::binary_search(profile.ranks, rank, {}, &Rank::rank)) profile.missing.push_back(rank);
+  profile.rows = rows_of(profile.ranks);
+  profile.partners = partners_of(profile.ranks, profile.missing);
+  profile.polls = polls_of(profile.ranks);
+  profile.types = sorted(types);
+  const auto spans = spans_of(profile.ranks);
+  if (!spans.empty()) profile.span_ns = spans.begin()->second.length_ns();
+  profile.queues = messages.queues(spans.empty() ? RunSpan() : spans.begin()->second);
+  for (const Process& one : processes) {
+    const Result<Rank> rank = read(one.file);
+    if (!rank) continue;  // it was there before, and is told of
+    const auto waits = meetings.waits(*rank);
+    if (const auto span = spans.find(clock_of(*rank)); span != spans.end())
+      profile.timeline.push_back(activity_of(*rank, waits, span->second));
+  }
+  profile.skews = meetings.skews();
+  profile.lateness = meetings.lateness();
   return profile;
+}
+
+Result<Profile> merge(const std::vector<Rank>& ranks) {
+  return merge(ranks.size(), [&](std::size_t i) -> Result<Rank> { return ranks[i]; });
 }
 
 }  // namespace sennit::profile

@@ -2,12 +2,15 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "base/status.h"
+#include "profile/queues.h"
 #include "profile/rank.h"
+#include "profile/skew.h"
+#include "profile/timeline.h"
 
 namespace sennit::profile {
 
@@ -50,37 +53,42 @@ struct Partners {
   std::uint64_t messages = 0, bytes = 0;
 };
 
-/// The time that ranks waited in calls of all ranks for the last one to come: from a rank's begin to the last one's,
-/// where that is longer than the clocks are wrong.
-struct Skew {
-  std::string function;
-  std::uint32_t communicator_size = 0;
-  std::uint64_t calls = 0;    ///< that all ranks made, and that the rings still have
-  double wait_seconds = 0;    ///< of all ranks together
-  double inside_seconds = 0;  ///< that ranks were in these calls, waiting included
-  int latest_rank = -1;       ///< of the job; who came last most often
-  std::uint64_t latest_calls = 0;
-};
-
 /// Elements of one type, of the calls that the rings still have.
 struct TypeUse {
   std::string type;
   std::uint64_t calls = 0, bytes = 0;
 };
 
+/// A process's file that is not part of the profile.
+struct LeftOut {
+  std::string origin, why;
+};
+
 struct Profile {
-  std::vector<Rank> ranks;  ///< by rank; without their calls
+  std::vector<Rank> ranks;         ///< by rank; without their calls
+  std::vector<std::size_t> files;  ///< the number of each one's file
   std::vector<int> missing;
+  std::vector<LeftOut> left_out;
   std::vector<Row> rows;  ///< those that took longest first
   std::vector<Partners> partners;
   std::vector<Skew> skews;
-  std::vector<Polls> polls;    ///< those that missed most of the time first
-  std::vector<TypeUse> types;  ///< those with most bytes first
+  std::vector<Lateness> lateness;  ///< by rank
+  std::vector<Polls> polls;        ///< those that missed most of the time first
+  std::vector<TypeUse> types;      ///< those with most bytes first
+  ReconstructedQueues queues;
+  std::vector<Activity> timeline;  ///< by rank
+  std::uint64_t span_ns = 0;       ///< from the first process's begin to the last one's end, that bins divide
 };
 
-/// Merges what was read. Messages between two ranks are the sender's, or the receiver's where the sender's file is
-/// missing. The result does not depend on the order of `ranks`, nor of their threads. Errors: invalid_argument (there
-/// is none), corrupt (two files of one rank, or numbers of ranks that differ).
-Result<Profile> merge(std::vector<Rank> ranks);
+/// Reads one of the files. It is asked for each of them several times, so that the calls of one process alone are in
+/// memory.
+using ReadFile = FunctionRef<Result<Rank>(std::size_t)>;
+
+/// Merges the files of a job. Messages between two ranks are the sender's, or the receiver's where the sender's file
+/// is missing. Files that cannot be read, and those of another run, are left out: a run is that of the process which
+/// started first. The result depends neither on the order of the files, nor on that of their threads. Errors:
+/// invalid_argument (there is none), the first file's where none can be read.
+Result<Profile> merge(std::size_t files, ReadFile read);
+Result<Profile> merge(const std::vector<Rank>& ranks);
 
 }  // namespace sennit::profile

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "base/trace_events.h"
+
 namespace sennit::sim {
 
 namespace {
@@ -20,27 +22,24 @@ std::string_view name(Span::Kind kind) {
 
 }  // namespace
 
-Json timeline_of(const device::Recording& recording, const Replayed& replayed) {
-  Json events = Json::array();
-  const auto label = [&](const char* what, int rank, std::uint32_t strand, const std::string& text) {
-    events.push_back({{"name", what}, {"ph", "M"}, {"pid", rank}, {"tid", strand}, {"args", {{"name", text}}}});
-  };
-  for (int rank = 0; rank < recording.ranks; ++rank) label("process_name", rank, 0, fmt::format("rank {}", rank));
+void write_timeline(std::ostream& out, const device::Recording& recording, const Replayed& replayed) {
+  TraceWriter trace(out, TraceWriter::format_of(replayed.timeline.size()));
+  for (int rank = 0; rank < recording.ranks; ++rank)
+    trace.name_process(static_cast<std::uint32_t>(rank), fmt::format("rank {}", rank));
   std::set<std::uint32_t> named;
   for (const Span& span : replayed.timeline) {
-    const int rank = recording.strands[span.strand].rank;
+    const auto rank = static_cast<std::uint32_t>(recording.strands[span.strand].rank);
     if (named.insert(span.strand).second)
-      label("thread_name", rank, span.strand, device::describe(recording, span.strand));
-    events.push_back({{"name", name(span.kind)},
-                      {"cat", name(span.kind)},
-                      {"ph", "X"},
-                      {"pid", rank},
-                      {"tid", span.strand},
-                      {"ts", span.begin_us},
-                      {"dur", span.end_us - span.begin_us},
-                      {"args", {{"step", device::describe(recording, span.strand, span.step)}}}});
+      trace.name_thread(rank, span.strand, device::describe(recording, span.strand));
+    const std::pair<std::string_view, std::string> step{"step", device::describe(recording, span.strand, span.step)};
+    trace.add({.process = rank,
+               .thread = span.strand,
+               .name = name(span.kind),
+               .category = name(span.kind),
+               .begin_us = span.begin_us,
+               .length_us = span.end_us - span.begin_us,
+               .arguments = std::span(&step, 1)});
   }
-  return {{"traceEvents", std::move(events)}, {"displayTimeUnit", "ns"}};
 }
 
 }  // namespace sennit::sim

@@ -70,6 +70,74 @@ def profile(
     } | more  # fmt: skip
 
 
+def over_time(document: dict[str, Any], bins: int = 60) -> dict[str, Any]:
+    """The same with what is known over time: queues that grow on rank 0, and a last rank that is late."""
+    numbers = [each["rank"] for each in document["ranks"]]
+    seconds = max(each["seconds"] for each in document["ranks"])
+
+    def queue(top: float) -> dict[str, Any]:
+        lengths = [top * place / bins for place in range(bins)]
+        most = [round(each + 0.5) for each in lengths]
+        return {"mean": sum(lengths) / bins, "most": max(most), "mean_of_bin": lengths, "most_of_bin": most}
+
+    queues = [
+        {"rank": rank, "messages": 1000 + rank, "undecided": rank, "posted": queue(0.25 + rank % 5),
+         "unexpected": queue(40.0 if rank == 0 else rank / 7)}
+        for rank in numbers
+    ]  # fmt: skip
+    timeline = [
+        {
+            "rank": rank,
+            "collective": [round(0.1 + 0.2 * (place % 3 == 0), 4) for place in range(bins)],
+            "waiting": [round(0.3 * (rank + place) / (len(numbers) + bins), 4) for place in range(bins)],
+            "message": [0.05] * bins, "other": [0.5, *[0.0] * (bins - 1)],
+        }
+        for rank in numbers
+    ]  # fmt: skip
+    lateness = [
+        {"rank": rank, "calls": 2000, "last": 1900 if rank == numbers[-1] else rank % 3,
+         "late_seconds": seconds / 10 if rank == numbers[-1] else 0.001 * (rank % 3)}
+        for rank in numbers
+    ]  # fmt: skip
+    why_not = {
+        "variables": "variables of the MPI were not recorded",
+        "polls": "they tell how often a queue was empty",
+    }
+    return document | {
+        "queues": {"shown": "reconstructed", "why_not": why_not, "bin_seconds": seconds / bins, "since_seconds": 3.0,
+                   "sends_left": 2, "receives_left": 3, "starts_left_out": 4, "ranks": queues},
+        "timeline": {"bin_seconds": seconds / bins, "ranks": timeline},
+        "lateness": lateness,
+    }  # fmt: skip
+
+
+def polls(function: str, *, calls: int, misses: int, seconds: Sequence[float]) -> dict[str, Any]:
+    """Questions for what was not there: `seconds` of each process that found nothing."""
+    spread = {"least": min(seconds), "mean": sum(seconds) / len(seconds), "most": max(seconds)}
+    return {"function": function, "calls": calls, "misses": misses, "seconds": sum(seconds) * 1.1,
+            "missed_seconds": sum(seconds), "rank_missed_seconds": spread}  # fmt: skip
+
+
+def server() -> dict[str, Any]:
+    """A parameter server of 8 ranks that looks for messages all the time, as figures 3.1d, 3.11d and 3.12 of seed 003
+    have it: up to 22 % of run time."""
+    ranks = [rank(number, "node1", 50.0, 20.0, program="/home/user/cntk") for number in range(8)]
+    rows = [
+        row("MPI_Isend", 8, calls=4000, seconds=0.4, size=MIB, memory="host", requests=32000, flight_seconds=64.0,
+            waited_seconds=16.0),
+        row("MPI_Recv", 8, calls=4000, seconds=6.0, size=MIB, memory="host"),
+        row("MPI_Iprobe", 8, calls=900_000, seconds=6.0),
+        row("MPI_Wait", 8, calls=4000, seconds=2.0),
+    ]  # fmt: skip
+    pairs = [partner(0, other, 4000, MIB) for other in range(1, 8)] + [
+        partner(other, 0, 4000, MIB) for other in range(1, 8)
+    ]
+    empty = polls(
+        "MPI_Iprobe", calls=7_200_000, misses=7_190_000, seconds=[11.0, *[4.0 + number for number in range(7)]]
+    )
+    return over_time(profile(ranks, rows, partners=pairs, polls=[empty], mpi="Open MPI"))
+
+
 def ddp(allreduce_us: float = 640.0, small: int = 2) -> dict[str, Any]:
     """Training by PyTorch's DDP on 4 GPUs: 1000 steps of 60 ms, four buckets of 25 MiB each and `small` ones of
     1 MiB. An allreduce of 25 MiB at `allreduce_us` has a bus bandwidth of 39.3e6 / allreduce_us GB/s."""
@@ -147,7 +215,8 @@ def horovod() -> dict[str, Any]:
         row("MPI_Iprobe", 8, calls=2_000_000, seconds=3.0),
     ]
     skews = [skew("MPI_Allreduce", 8, calls=21410, wait=99.2, inside=496.0, late=3, often=5000)]
-    return profile(ranks, rows, skews=skews, mpi="MPICH 4.3.2")
+    empty = polls("MPI_Iprobe", calls=16_000_000, misses=15_900_000, seconds=[2.9] * 8)
+    return profile(ranks, rows, skews=skews, polls=[empty], mpi="MPICH 4.3.2")
 
 
 def harmless() -> dict[str, Any]:
@@ -175,4 +244,4 @@ def large(ranks: int = 64) -> dict[str, Any]:
     ]
     skews = [skew(f"MPI_Function_{number}", ranks, calls=1000, wait=60.0, inside=100.0, late=number, often=500)
              for number in range(60)]  # fmt: skip
-    return profile(each, rows, partners=pairs, skews=skews, mpi="MPICH 4.3.2", accelerated=True)
+    return over_time(profile(each, rows, partners=pairs, skews=skews, mpi="MPICH 4.3.2", accelerated=True))

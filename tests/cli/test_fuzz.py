@@ -207,13 +207,17 @@ def draw_profile(profile: Profile, random: Random) -> None:
     advice = advise(profile, random.choice([known, NOTHING_KNOWN]))
     shown(lambda console: print_profile(profile, console), random.choice(WIDTHS))
     shown(lambda console: print_advice(advice, console), random.choice(WIDTHS))
-    rows = list(csv.reader(io.StringIO(profile_csv(profile), newline="")))
-    assert [len(row) for row in rows] == [len(rows[0])] * (len(profile.rows) + 1)
+    for name, text in profile_csv(profile).items():
+        rows = list(csv.reader(io.StringIO(text, newline="")))
+        assert name != "rows" or len(rows) == len(profile.rows) + 1
+        assert {len(row) for row in rows} == {len(rows[0])}
     assert profile_markdown(profile, advice)
-    check_page(profile_html(profile, advice))
-    for part in parts(profile):
+    check_page(profile_html(profile, advice, known.machine))
+    for part in parts(profile, known.machine):
         for svg in part.pictures.values():
             check_picture(standalone(svg))
+        for svg in part.drawings.values():
+            check_picture(svg)
     draw_comparison(as_result(good), as_result(profile), random)
 
 

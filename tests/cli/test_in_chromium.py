@@ -3,6 +3,7 @@ seconds to start, so one looks at all of them, in one test."""
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -27,6 +28,7 @@ SCREENS: list[tuple[int, Literal["light", "dark"]]] = [
 ]  # fmt: skip
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 STUMBLING = (Path(__file__).parent / "in_a_page.js").read_text(encoding="utf-8")
+MACHINE = parse(Machine, json.loads((Path(__file__).parents[2] / "machines/hgx-h200-4.json").read_text()), "it")
 STOPS = "[tabindex='0'], summary, a[href]"
 
 
@@ -37,9 +39,8 @@ def phases() -> Any:
         row |= {"how": "staged: no such call on GPUs" if number % 2 else "direct copy", "phase": f"phase {number}"}
         row |= {"memory_in": ["gpu", "pinned", "managed", "host", "none"][number % 5]}
     document["rows"][0] |= {"requests": 9, "flight_seconds": 3.0, "waited_seconds": 1.0}
-    spread = {"least": 1.0, "mean": 3.0, "most": 5.0}
-    polls = {"function": "MPI_Iprobe", "calls": 9, "misses": 8, "seconds": 50.0, "missed_seconds": 48.0}
-    return document | {"missing": [3], "polls": [polls | {"rank_missed_seconds": spread}]}
+    polls = made_up.polls("MPI_Iprobe", calls=9, misses=8, seconds=[1.0] * 15 + [9.0])
+    return made_up.over_time(document) | {"missing": [3], "polls": [polls]}
 
 
 def page_of(document: Any) -> str:
@@ -53,6 +54,8 @@ PAGES: dict[str, Callable[[], str]] = {
     "horovod": lambda: page_of(made_up.horovod()),
     "large": lambda: page_of(made_up.large()),
     "phases": lambda: page_of(phases()),
+    "links": lambda: profile_html(parse(Profile, made_up.ddp(), "it"), [], MACHINE),
+    "server": lambda: page_of(made_up.server()),
     "nothing": lambda: page_of(made_up.profile([], [])),
     "result": lambda: html(Result.model_validate(data("result"))),
     "training": lambda: html(Result.model_validate(data("training"))),

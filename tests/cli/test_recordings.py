@@ -69,6 +69,19 @@ def rows(document: Any) -> dict[str, Any]:
     return {row.function: row for row in parse(Profile, document, "it").rows}
 
 
+@pytest.mark.parametrize(("told", "partner"), [("[4, 6, 7]", 7), ([4, 6, 7], 7), ("[4, 6]", None), (None, None)])
+def test_partners_of_a_group_are_ranks_of_the_job(tmp_path: Path, told: Any, partner: int | None) -> None:
+    """A dump numbers them within the group."""
+    found = dump(0)
+    group = {"process_group": ("3", "rows"), "state": "completed", "is_p2p": True}
+    sent = {"profiling_name": "nccl:send 0->2", "input_sizes": ((64,),), "input_dtypes": ["Byte"], **group}
+    groups = {} if told is None else {"3": {"name": "3", "desc": "rows", "ranks": told}}
+    (tmp_path / "nccl_trace_rank_4").write_text(json.dumps(found | {"entries": [sent], "pg_config": groups}))
+    document = recorded(tmp_path)
+    expected = [{"from": 4, "to": partner, "messages": 1, "bytes": 64}]
+    assert document["partners"] == ([] if partner is None else expected)
+
+
 @pytest.mark.parametrize("protocol", [2, 4, 5])
 def test_dumps_of_pytorch_are_a_profile(tmp_path: Path, protocol: int) -> None:
     for rank in range(2):

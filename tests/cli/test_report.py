@@ -20,17 +20,23 @@ from conftest import Programs, check_snapshot, data
 from sennit import units
 from sennit.advice.rules import advise
 from sennit.model.document import parse
+from sennit.model.machine import Machine
 from sennit.model.profile import Profile
+from sennit.model.profile_traffic import route
 from sennit.programs import figures, load_profile
 from sennit.programs.problem import Exit, Problem
+from sennit.verbs.report import document_at
 from sennit.views.charts.frame import standalone
 from sennit.views.charts.heat import SHADES, shade
 from sennit.views.csv import profile_csv
+from sennit.views.profile.links import links
 from sennit.views.profile.page import profile_html, profile_markdown
 from sennit.views.profile.sections import parts, run_time
 from sennit.views.profile.sizes import contiguous
 
-EVERY = (made_up.ddp, made_up.halo, made_up.horovod, made_up.harmless)
+ROOT = Path(__file__).resolve().parents[2]
+KIB, MIB = 1 << 10, 1 << 20
+EVERY = (made_up.ddp, made_up.halo, made_up.horovod, made_up.harmless, made_up.server)
 HTML = "<b onclick=alert(1)>&\"'"
 
 
@@ -100,6 +106,8 @@ def test_names_of_programs_that_hold_html_are_text() -> None:
     for row in document["rows"]:
         row |= {"function": HTML, "reduction": HTML, "how": f"staged: {HTML}", "phase": HTML}
     document["skew"][0]["function"] = HTML
+    document = made_up.over_time(document)
+    document["queues"]["why_not"]["variables"] = HTML
     page = page_of(document)
     tags = Tags(page)
     assert not {"b"} & {tag for tag, attributes in tags.tags if "onclick" in attributes}
@@ -160,7 +168,8 @@ def test_a_profile_of_nothing_has_a_page() -> None:
     assert "called neither MPI nor NCCL" in page_of(made_up.profile([], []))
     empty = made_up.profile([made_up.rank(0, "node1", 0.0, 0.0)], [])
     assert "called neither MPI nor NCCL" in page_of(empty)
-    assert profile_csv(read(empty)).startswith("function,communicator_size,")
+    assert profile_csv(read(empty))["rows"].startswith("function,communicator_size,")
+    assert len(profile_csv(read(empty))) == 1
 
 
 def test_what_was_accelerated_and_named_is_shown() -> None:
@@ -273,6 +282,61 @@ def test_other_documents_have_pages_where_there_are_some(programs: Programs) -> 
         assert "no document that sennit knows" in programs.sennit("report", "kept.json").stderr
 
 
+def test_a_folder_that_nobody_may_read_is_told_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The tests may run as a user whom nothing is forbidden."""
+
+    def forbidden(_self: Path, *_: Any) -> Any:
+        raise PermissionError(13, "Permission denied")
+
+    for method in ("is_file", "exists", "iterdir"):
+        with monkeypatch.context() as within:
+            within.setattr(Path, method, forbidden)
+            with pytest.raises(Problem, match="cannot be read: Permission denied") as caught:
+                document_at(tmp_path)
+            assert caught.value.exit_code == Exit.USAGE
+
+
+# ---- on a machine -------------------------------------------------------------------------------------------------
+
+
+def test_bytes_lie_on_the_links_of_the_machine() -> None:
+    """Of a collective those that its ranks have to give at least, in equal parts to all others."""
+    machine = parse(Machine, json.loads((ROOT / "machines/hgx-h200-4.json").read_text()), "it")
+    document = made_up.ddp()
+    document["partners"] = [made_up.partner(0, 3, 10, MIB)]
+    document["rows"].append(made_up.row("ncclSend", 4, calls=10, seconds=0.1, size=MIB, memory="gpu"))
+    found = read(document)
+    part = links(found, machine)
+    assert part is not None
+    # Each rank gives 1.5 times each message of an allreduce, and a broadcast once.
+    each = 1.5 * (4000 * 25 * MIB + 2000 * MIB + 1000 * 4) + 160 * 256 * KIB
+    table = {line[0]: line for line in part.table.lines}
+    assert table["gpu0 → nvswitch0"] == ("gpu0 → nvswitch0", f"{(each + 10 * MIB) / 1e9:.0f} GB", "1 %")
+    assert table["nvswitch0 → gpu1"][1] == f"{each / 1e9:.0f} GB"
+    assert len(table) == 8, "no byte goes through the host"
+    picture = part.drawings["links"]
+    ElementTree.fromstring(picture)
+    assert ">rank 2</text>" in picture
+    assert f">{each / 1e9:.0f} GB</text>" in picture
+    assert '<div class="drawing">' not in page_of(document)
+    assert '<div class="drawing"><svg' in profile_html(found, [], machine)
+    assert links(read(made_up.harmless()), machine) is None, "nothing is on a GPU"
+    assert links(read(made_up.halo()), machine) is None, "two hosts"
+    part_of_them = made_up.ddp()
+    part_of_them["rows"][0]["communicator_size"] = 2
+    some = links(read(part_of_them), machine)
+    assert some is not None
+    assert some.sentences[-1].endswith("of collectives among some of the ranks are not in it.")
+
+
+def test_bytes_take_the_fastest_way() -> None:
+    machine = parse(Machine, json.loads((ROOT / "machines/hgx-h200-4.json").read_text()), "it")
+    assert route(machine, "gpu0", "gpu2") == [("gpu0", "nvswitch0"), ("nvswitch0", "gpu2")]
+    assert route(machine, "gpu0", "host0") == [("gpu0", "host0")]
+    assert route(machine, "gpu0", "gpu0") == []
+    assert route(machine, "gpu0", "none") == []
+
+
 # ---- in Python ----------------------------------------------------------------------------------------------------
 
 
@@ -300,6 +364,72 @@ def test_a_profile_is_loaded_as_tables(tmp_path: Path, monkeypatch: pytest.Monke
     assert run.ranks.to_pandas()[3]["rank"] == 3
     with pytest.raises(Problem, match="does not exist"):
         sennit.profile.load(tmp_path / "none")
+
+
+def part_of(document: Any, title: str) -> Any:
+    return next(part for part in parts(read(document)) if part.title == title)
+
+
+def test_what_is_known_over_time_is_drawn_and_listed() -> None:
+    """By rows, one a process; each with its numbers."""
+    document = made_up.server()
+    timeline = part_of(document, "Timeline")
+    assert timeline.table.headings == [
+        "rank",
+        "outside of calls",
+        "waiting",
+        "collectives",
+        "messages",
+        "other calls",
+    ]
+    assert timeline.table.lines[7] == ["7", "61 %", "16 %", "17 %", "5 %", "1 %"]
+    assert timeline.pictures["timeline"].count("<g>") == 8
+    assert 'class="nccl"' not in timeline.pictures["timeline"]
+    queues = part_of(document, "Queues")
+    assert queues.table.lines[0] == ("0", "19.67", "40", "0.12", "1", "1000", "0")
+    assert ">the darkest: 39.3</text>" in queues.pictures["queues-unexpected"]
+    assert queues.sentences[0].startswith("From the sends and receives of all ranks")
+    assert "Not from the MPI’s own variables: variables of the MPI were not recorded." in queues.sentences
+    assert queues.sentences[-1] == "4 starts of persistent requests are not in it."
+    late = part_of(document, "Who comes last")
+    assert late.table.lines[-1] == ("7", "10 %", "5.000", "1900", "2000", "2.63 ms")
+    polls = part_of(document, "Polls")
+    assert polls.table.lines == [("MPI_Iprobe", "7200000", "7190000", "8 %", "15 %", "22 %")]
+    assert 'class="spread" d="M28' in polls.pictures["polls"]
+    overlapped = part_of(document, "Nonblocking calls")
+    assert "MPI_Isend: 75 %" in overlapped.pictures["overlap"]
+    large = part_of(made_up.over_time(made_up.large(200)), "Timeline")
+    assert large.pictures["timeline"].count("<g>") == 50
+    assert large.sentences[-1] == "The picture has each 4th process; the table has all."
+
+
+def test_queues_that_nobody_knows_say_why() -> None:
+    document = made_up.server()
+    why = {
+        "reconstructed": "the ranks are on several hosts, whose clocks are not compared",
+        "variables": "they were not",
+    }
+    document["queues"] = {"shown": "polls", "why_not": why}
+    part = part_of(document, "Queues")
+    assert part.pictures == {}
+    assert part.sentences == [
+        "Only polls tell of queues here: see there.",
+        f"Not from the sends and receives of all ranks: {why['reconstructed']}.",
+        "Not from the MPI’s own variables: they were not.",
+    ]
+    document["polls"] = []
+    assert "Queues" not in [part.title for part in parts(read(document))]
+
+
+def test_csv_has_what_is_known_over_time(programs: Programs) -> None:
+    save(programs, made_up.server())
+    assert programs.sennit("report", "run", "--text", "--csv", "it.csv").returncode == 0
+    lines = list(csv.DictReader(io.StringIO((programs.folder / "it-timeline.csv").read_text())))
+    assert len(lines) == 8 * 60
+    first = {"rank": "0", "begin_seconds": "0.0", "computing": "0.15", "collective": "0.3", "message": "0.05"}
+    assert lines[0] == first | {"waiting": "0.0", "nccl": "0.0", "other": "0.5"}
+    lines = list(csv.DictReader(io.StringIO((programs.folder / "it-queues.csv").read_text())))
+    assert lines[59]["unexpected_most"] == "40"
 
 
 def test_sizes_are_those_of_the_bins() -> None:

@@ -112,14 +112,41 @@ TEST(Merge, OrderOfFilesChangesNothing) {
   EXPECT_EQ(forward.skews[0].latest_rank, backward.skews[0].latest_rank);
 }
 
-TEST(Merge, RefusesFilesOfTwoRuns) {
+/// The run is that of the process which began first; what cannot be of it is named.
+TEST(Merge, LeavesFilesOfAnotherRunOut) {
   std::vector<Rank> ranks = two_ranks();
-  ranks[1].rank = 0;
-  EXPECT_EQ(merge(ranks).status().code(), Code::corrupt);
+  for (Rank& rank : ranks) rank.wall_ns = 1;
+  std::vector<Rank> later = two_ranks();
+  for (Rank& rank : later) rank.wall_ns = 2;
+  later[0].origin = "later";
+  later[1].ranks = 4;
+  ranks.insert(ranks.begin(), later.begin(), later.end());
+  const Profile profile = merge(ranks).value();
+  EXPECT_EQ(profile.rows[0].calls, 4u);
+  EXPECT_EQ(profile.skews[0].calls, 2u);
+  ASSERT_EQ(profile.left_out.size(), 2u);
+  EXPECT_EQ(profile.left_out[0].origin, "later");
+  EXPECT_EQ(profile.left_out[0].why, "rank 0 is there already, of a process that began before");
+  EXPECT_EQ(profile.left_out[1].why, "it is of a job of 4 ranks, the one that began first has 2");
   ranks = two_ranks();
-  ranks[1].ranks = 4;
-  EXPECT_EQ(merge(ranks).status().code(), Code::corrupt);
-  EXPECT_EQ(merge({}).status().code(), Code::invalid_argument);
+  ranks[0].rank = ranks[1].rank = 5;
+  ranks[0].ranks = ranks[1].ranks = 2'000'000'000;
+  EXPECT_EQ(merge(ranks).status().code(), Code::corrupt) << "the missing ranks would fill the memory";
+  EXPECT_EQ(merge(std::vector<Rank>()).status().code(), Code::invalid_argument);
+}
+
+/// A file that cannot be read is left out, unless there is no other one.
+TEST(Merge, LeavesUnreadableFilesOut) {
+  const std::vector<Rank> ranks = two_ranks();
+  const auto read = [&](std::size_t i) -> Result<Rank> {
+    if (i == 0) return Status(Code::corrupt, "the file is cut off", "one", "remedy");
+    return ranks[i];
+  };
+  const Profile profile = merge(2, read).value();
+  ASSERT_EQ(profile.left_out.size(), 1u);
+  EXPECT_EQ(profile.left_out[0].origin, "one");
+  EXPECT_EQ(profile.missing, std::vector<int>{0});
+  EXPECT_EQ(merge(1, read).status().what(), "the file is cut off");
 }
 
 }  // namespace

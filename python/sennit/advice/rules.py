@@ -25,7 +25,6 @@ OFTEN = 10  # calls a process: fewer are mostly the first ones, which wait for c
 
 SUMS = ("MPI_Allreduce", "MPI_Iallreduce")
 MESSAGES = tuple(f"MPI_{name}" for name in ["Send", "Isend", "Ssend", "Recv", "Irecv", "Wait", "Start"])
-POLLS = ("MPI_Iprobe", "MPI_Improbe", "MPI_Test", "MPI_Testall", "MPI_Testany", "MPI_Testsome")
 # Functions that libraries of deep learning make buckets for, and their names in sennit's tables.
 OPERATIONS = {
     "MPI_Allreduce": "allreduce", "MPI_Allgather": "allgather", "MPI_Reduce_scatter_block": "reduce_scatter",
@@ -96,28 +95,15 @@ def small_buckets(profile: Profile, _known: Known) -> Iterator[Advice]:
 
 
 def empty_polls(profile: Profile, _known: Known) -> Iterator[Advice]:
-    """Calls that look for a message, or for a request's end, again and again; those that found nothing, where that is
-    known."""
-    if profile.polls:
-        seconds = sum(each.rank_missed_seconds.mean for each in profile.polls)
-        named = "; ".join(f"{each.misses} of {each.calls} calls of {each.function}" for each in profile.polls[:3])
-        yield Advice(
-            profile.share(seconds),
-            f"Looking for messages that are not there takes {_part(profile, seconds)} of run time.",
-            f"Found nothing: {named}.",
-            "Look less often, or wait for the message (MPI_Probe, MPI_Wait) where there is nothing else to do.",
-        )
+    """Calls that look for a message, or for a request's end, and found nothing."""
+    if not profile.polls:
         return
-    rows = [row for row in profile.counted if plain(row.function) in POLLS]
-    found = sums(profile, rows, lambda row: row.function)
-    if not found:
-        return
-    total = _sum(profile, rows)
-    named = ", ".join(f"{round(one.calls / max(1, len(profile.ranks)))} of {name}" for name, one in found.items())
+    seconds = sum(each.rank_missed_seconds.mean for each in profile.polls)
+    named = "; ".join(f"{each.misses} of {each.calls} calls of {each.function}" for each in profile.polls[:3])
     yield Advice(
-        profile.share(total.seconds),
-        f"Looking for messages takes {_part(profile, total.seconds)} of run time.",
-        f"Calls a process: {named}; {_mean_us(profile, total.calls, total.seconds)} each.",
+        profile.share(seconds),
+        f"Looking for messages that are not there takes {_part(profile, seconds)} of run time.",
+        f"Found nothing: {named}.",
         "Look less often, or wait for the message (MPI_Probe, MPI_Wait) where there is nothing else to do.",
     )
 

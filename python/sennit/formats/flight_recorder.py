@@ -102,7 +102,7 @@ def _call(entry: Entry, dump: Dump) -> Call:
         is_send = message[1] == "send"
         # A receive has its buffer among the inputs as well.
         return Call(function_named(message[1]), ranks, size_in if is_send else 0, 0 if is_send else size_out, us,
-                    int(message[3]))  # fmt: skip
+                    _of_job(int(message[3]), group, entry))  # fmt: skip
     function = function_named(name)
     if (part := message_bytes(function, ranks, max(size_in, size_out))) is not None:
         size_in = size_out = part
@@ -115,5 +115,19 @@ def _bytes(sizes: list[list[int]], types: list[str]) -> int:
     return min(LARGEST, sum(bytes_of))
 
 
+def _ranks(group: Group) -> list[int]:
+    if isinstance(group.ranks, str):
+        return [int(number) for number in re.findall(r"\d{1,9}", group.ranks)]
+    return group.ranks
+
+
 def _size(group: Group) -> int:
     return group.ranks.count(",") + 1 if isinstance(group.ranks, str) else len(group.ranks)
+
+
+def _of_job(rank: int, group: Group | None, entry: Entry) -> int | None:
+    """The rank of the job that has this number in the group; None where that is not known."""
+    members = _ranks(group) if group else []
+    if members:
+        return members[rank] if rank < len(members) else None
+    return rank if entry.process_group[:1] in ([], ["0"]) else None  # all ranks, in their order

@@ -131,6 +131,74 @@ class Polls(Part):
     rank_missed_seconds: Spread
 
 
+class Lateness(Part):
+    """How often a rank came last to calls of all ranks, by more than clocks are wrong, and how far it was behind the
+    last one but one."""
+
+    rank: int
+    calls: NonNegativeInt
+    last: NonNegativeInt
+    late_seconds: NonNegativeFloat
+
+
+class QueueLength(Part):
+    """Of one queue of a process: over the run, and in each bin of its time."""
+
+    mean: NonNegativeFloat
+    most: NonNegativeInt
+    mean_of_bin: list[NonNegativeFloat]
+    most_of_bin: list[NonNegativeInt]
+
+
+class RankQueues(Part):
+    """The queues of a process: receives that wait for a message, and messages that nobody has asked for yet.
+    `undecided`: messages that were sent and asked for at times nearer to each other than clocks are right; they are
+    in neither."""
+
+    rank: int
+    messages: NonNegativeInt
+    undecided: NonNegativeInt
+    posted: QueueLength
+    unexpected: QueueLength
+
+
+class Queues(Part):
+    """What is known of queues, and from where: the MPI's own variables, the sends and receives of all ranks, or polls
+    that found nothing. `why_not`: the others."""
+
+    shown: Literal["variables", "reconstructed", "polls"] | None
+    why_not: dict[str, str] = {}
+    bin_seconds: NonNegativeFloat = 0.0
+    since_seconds: NonNegativeFloat = Field(default=0.0, description="Before, the files no longer have all calls")
+    sends_left: NonNegativeInt = Field(default=0, description="That no receive was found for")
+    receives_left: NonNegativeInt = Field(default=0, description="That no send was found for")
+    starts_left_out: NonNegativeInt = Field(default=0, description="Of persistent requests, which cannot be matched")
+    ranks: list[RankQueues] = []
+
+
+class Activity(Part):
+    """What a process did: shares of each bin of the run's time. What is missing to 1 was spent outside of calls.
+    Kinds that there are none of have no bins. `from_bin` to `to_bin`: bins that are mostly of its own run, and whose
+    calls its file still has. Waiting is for requests, for messages that a probe looks for, and in
+    collectives for the last rank."""
+
+    rank: int
+    from_bin: NonNegativeInt = 0
+    to_bin: NonNegativeInt | None = None
+    collective: list[NonNegativeFloat] = []
+    message: list[NonNegativeFloat] = []
+    waiting: list[NonNegativeFloat] = []
+    nccl: list[NonNegativeFloat] = []
+    other: list[NonNegativeFloat] = []
+
+
+class Timeline(Part):
+    """Of all processes, from the first one's begin on."""
+
+    bin_seconds: NonNegativeFloat
+    ranks: list[Activity]
+
+
 class TypeUse(Part):
     """Calls with elements of one type, as far as single calls were kept."""
 
@@ -181,6 +249,9 @@ class Profile(Part):
     partners: list[Partners]
     skew: list[Skew]
     polls: list[Polls] = []
+    queues: Queues | None = None
+    timeline: Timeline | None = None
+    lateness: list[Lateness] = []
     types: list[TypeUse] = []
     unreadable: list[Unreadable] = []
 

@@ -34,6 +34,9 @@ class Tables:
     ranks: Table
     partners: Table
     skew: Table
+    lateness: Table
+    queues: Table
+    timeline: Table
     document: Any
 
 

@@ -23,7 +23,6 @@ EXAMPLES = examples(
     "sennit report put.json --html put.html",
 )
 PAGE = "page.html"
-OURS = "*.sennit-profile"  # what processes write
 
 
 def report(
@@ -37,6 +36,8 @@ def report(
     svg: Annotated[Path | None, typer.Option("--svg", metavar="FOLDER", help="Also write each picture.")] = None,
     png: Annotated[Path | None, typer.Option("--png", metavar="FOLDER", help="The same as PNG.")] = None,
     pdf: Annotated[Path | None, typer.Option("--pdf", metavar="FOLDER", help="The same as PDF.")] = None,
+    perfetto: Annotated[Path | None, typer.Option("--perfetto", metavar="FILE", help="Also write the single calls, "
+                        "for ui.perfetto.dev: JSON, or Perfetto's own format where they are many.")] = None,
     text: Annotated[bool, typer.Option("--text", help="Print, and make no page.")] = False,
     as_json: AsJson = False,
 ) -> None:  # fmt: skip
@@ -46,37 +47,45 @@ def report(
     from sennit.model.document import parse
     from sennit.model.profile import Profile
     from sennit.programs.figures import converter
-    from sennit.programs.profiles import merged
+    from sennit.programs.profiles import write_trace
     from sennit.verbs.shown import show_document
 
     folders = {"svg": svg, "png": png, "pdf": pdf}
     converters = {ending: converter(ending) for ending in ("png", "pdf") if folders[ending]}
-    check_files(html_file, csv, markdown_file)
-    document = _recorded(what) or merged(what)
+    check_files(html_file, csv, markdown_file, perfetto)
+    document = document_at(what)
     if not isinstance(document, dict) or document.get("kind") != "profile":
-        pictures = next((f"--{ending}" for ending, folder in folders.items() if folder), "")
+        pictures = next((f"--{ending}" for ending, to in (folders | {"perfetto": perfetto}).items() if to), "")
         show_document(document, str(what), as_json, csv, markdown_file, html_file, pictures)
         return
     found = parse(Profile, document, str(what))
-    advice = _advice(found, what)
+    known = _known(found, what)
+    advice = _advice(found, known)
     if as_json:
         print_json(document)
     else:
         _print(found, advice)
-    _write_views(found, advice, csv, markdown_file)
+    _write_views(found, advice, known, csv, markdown_file)
     page = html_file or (None if text or as_json or not what.is_dir() else what / PAGE)
     if page is not None:
-        _write_page(found, advice, page, is_asked=html_file is not None)
-    _write_pictures(found, folders, converters)
+        _write_page(found, advice, known, page, is_asked=html_file is not None)
+    _write_pictures(found, known, folders, converters)
+    if perfetto is not None:
+        write_trace(what, perfetto)
+        console.messages().print(Text(f"wrote {perfetto}"), soft_wrap=True)
 
 
-def _recorded(what: Path) -> Any:
-    """What another tool recorded there; None where sennit profile did."""
-    from sennit.programs.profiles import DOCUMENT
+def document_at(what: Path) -> Any:
+    """What sennit profile wrote there, or made of what another tool recorded. Raises Problem."""
+    from sennit.programs.profiles import DOCUMENT, any_of_processes, merged, unreadable
     from sennit.programs.recordings import recorded
 
-    is_ours = (what / DOCUMENT).exists() or any(what.glob(OURS))
-    return recorded(what) if what.exists() and not is_ours else None
+    try:
+        is_ours = (what / DOCUMENT).exists() or any_of_processes(what)
+        found = recorded(what) if what.exists() and not is_ours else None
+    except OSError as error:
+        raise unreadable(what, error) from None
+    return found or merged(what)
 
 
 def _print(found: Profile, advice: list[Advice]) -> None:
@@ -87,34 +96,41 @@ def _print(found: Profile, advice: list[Advice]) -> None:
     print_advice(advice, console.results())
 
 
-def _write_views(found: Profile, advice: list[Advice], csv: Path | None, markdown_file: Path | None) -> None:
+def _write_views(
+    found: Profile, advice: list[Advice], known: Known, csv: Path | None, markdown_file: Path | None
+) -> None:
     from sennit.views.csv import profile_csv
     from sennit.views.profile.page import profile_markdown
 
     if csv is not None:
-        write(csv, profile_csv(found))
+        for name, content in profile_csv(found).items():
+            write(csv if name == "rows" else csv.with_name(f"{csv.stem}-{name}{csv.suffix}"), content)
     if markdown_file is not None:
-        write(markdown_file, profile_markdown(found, advice))
+        write(markdown_file, profile_markdown(found, advice, known.machine))
 
 
-def _write_page(found: Profile, advice: list[Advice], page: Path, *, is_asked: bool) -> None:
+def _write_page(found: Profile, advice: list[Advice], known: Known, page: Path, *, is_asked: bool) -> None:
     """One that was not asked for is no reason to fail: the folder may be somebody else's."""
     from sennit.views.profile.page import profile_html
 
     try:
-        write(page, profile_html(found, advice))
+        write(page, profile_html(found, advice, known.machine))
     except Problem as problem:
         if is_asked:
             raise
         console.messages().print(Text(f"sennit: no page: {problem.what}; --html FILE names another"), soft_wrap=True)
 
 
-def _write_pictures(found: Profile, folders: dict[str, Path | None], converters: dict[str, Any]) -> None:
+def _write_pictures(
+    found: Profile, known: Known, folders: dict[str, Path | None], converters: dict[str, Any]
+) -> None:
     """A file each, by the names that parts give them."""
     from sennit.views.charts.frame import standalone
     from sennit.views.profile.sections import parts
 
-    pictures = {name: standalone(svg) for part in parts(found) for name, svg in part.pictures.items()}
+    pictures: dict[str, str] = {}
+    for part in parts(found, known.machine):
+        pictures |= {name: standalone(svg) for name, svg in part.pictures.items()} | part.drawings
     for ending, folder in folders.items():
         for name, picture in pictures.items() if folder is not None else ():
             assert folder is not None
@@ -125,10 +141,10 @@ def _write_pictures(found: Profile, folders: dict[str, Path | None], converters:
 # ---- what advice rests on -----------------------------------------------------------------------------------------
 
 
-def _advice(found: Profile, what: Path) -> list[Advice]:
+def _advice(found: Profile, known: Known) -> list[Advice]:
     from sennit.advice.rules import advise
 
-    return advise(found, _known(found, what))
+    return advise(found, known)
 
 
 def _known(found: Profile, what: Path) -> Known:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sennit.model.profile import Profile
-from sennit.model.profile_tables import columns, tables
+from sennit.model.profile_tables import OVER_TIME, columns, tables
 from sennit.model.result import BENCH_MPI, COLLECTIVE, PUT, TORCH, TRAINING, Result
 
 # What the rows of each benchmark have, behind where and when they were measured.
@@ -36,9 +36,12 @@ def to_csv(result: Result) -> str:
     return lines_csv(columns, lines)
 
 
-def profile_csv(profile: Profile) -> str:
-    """The rows of a profile: one line each kind of calls."""
-    return lines_csv(columns("rows"), tables(profile)["rows"])
+def profile_csv(profile: Profile) -> dict[str, str]:
+    """The rows of a profile, one line each kind of calls; and of what is known over time, which there may be nothing
+    of, a line each process and bin."""
+    found = tables(profile)
+    names = ["rows", *(name for name in OVER_TIME if found[name])]
+    return {name: lines_csv(columns(name), found[name]) for name in names}
 
 
 def lines_csv(columns: Sequence[str], lines: Iterable[Mapping[str, Any]]) -> str:

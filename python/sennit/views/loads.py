@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 from sennit import units
@@ -13,6 +13,7 @@ from sennit.model.sim import Load
 BANDS = [(0, "nothing"), (25, "below 25 %"), (50, "25 to 49 %"), (75, "50 to 74 %"), (90, "75 to 89 %")]
 LAST_BAND = "90 % and more"
 NEXT = 112  # from a band to the next one in the legend
+NOTHING: Mapping[str, str] = {}
 
 # The busiest stand out most: lightness falls from band to band, and rises on a dark page, so that the order shows
 # with any colour vision and without colours. Labels say the same in per cent.
@@ -35,10 +36,14 @@ def band(busy: float) -> int:
 
 class Loads:
     """The loads of a call: the `heading` says of which collective, `call` by which plan, and `note`, where there is
-    one, what else a reader must know."""
+    one, what else a reader must know. `boxes`: what is written in devices, by their ids; `amounts`: what was carried,
+    by resource."""
 
-    def __init__(self, loads: Iterable[Load], heading: str, call: str, note: str = "") -> None:
-        self.heading, self.call, self.note = heading, call, note
+    def __init__(
+        self, loads: Iterable[Load], heading: str, call: str, note: str = "", boxes: Mapping[str, str] = NOTHING,
+        amounts: Mapping[str, str] = NOTHING,
+    ) -> None:  # fmt: skip
+        self.heading, self.call, self.note, self.boxes, self._amounts = heading, call, note, boxes, amounts
         self._busy: dict[str, float] = {}
         for load in loads:
             # Links side by side share a name.
@@ -49,6 +54,11 @@ class Loads:
         one, other = link.from_, link.to
         both = max(self._busy.get(f"{one}<>{other}", 0), self._busy.get(f"{other}<>{one}", 0))
         return self._busy.get(f"{one}>{other}", 0), self._busy.get(f"{other}>{one}", 0), both
+
+    def amounts(self, link: Link) -> tuple[str, str]:
+        """Carried there, and back; empty where nothing is to be said."""
+        one, other = link.from_, link.to
+        return self._amounts.get(f"{one}>{other}", ""), self._amounts.get(f"{other}>{one}", "")
 
     def told(self, link: Link) -> str:
         """In words: "gpu0>gpu1 77 %, gpu1>gpu0 20 %, both ways together 81 %"."""
@@ -75,23 +85,27 @@ def ways(right: float, down: float) -> str:
     return "→←↔" if right >= 0 else "←→↔"
 
 
-def link_lines(forward: float, backward: float, both: float, arrows: str) -> list[str]:
+def link_lines(
+    forward: float, backward: float, both: float, arrows: str, amounts: Sequence[str] = ("", "")
+) -> list[str]:
     """The label of a link: ["↑ 77 %", "↓ 20 %", "Σ 81 %"], the last where both ways together are the tighter limit;
-    ["↕ 77 %"] where they are alike. Nothing of a link that carried nothing."""
+    ["↕ 77 %"] where they are alike. Nothing of a link that carried nothing. `amounts`: written before each."""
     if max(forward, backward, both) <= 0:
         return []
     each = [units.percent(forward), units.percent(backward)]
-    if each[0] == each[1]:
-        lines = [f"{arrows[2]} {each[0]}"]
+    if each[0] == each[1] and amounts[0] == amounts[1]:
+        lines = [amounts[0], f"{arrows[2]} {each[0]}"]
     else:
-        lines = [f"{arrows[0]} {each[0]}", f"{arrows[1]} {each[1]}"]
+        lines = [amounts[0], f"{arrows[0]} {each[0]}", amounts[1], f"{arrows[1]} {each[1]}"]
+    lines = [line for line in lines if line]
     together = units.percent(both)
     return lines + ([f"Σ {together}"] if both > max(forward, backward) and together not in each else [])
 
 
+IN_BOXES = "In boxes: the tightest of a device's own limits. "
 EXPLAINED = [
     "Per cent of what a link can carry: ↑ ↓ ← → that way, ↕ ↔ each way, Σ both ways together where",
-    "that is the tighter limit. In boxes: the tightest of a device's own limits. Widths are bandwidths.",
+    f"that is the tighter limit. {IN_BOXES}Widths are bandwidths.",
 ]
 
 
@@ -114,5 +128,6 @@ def legend(loads: Loads, left: float, top: float) -> str:
         parts.append(f'<path class="load{index}" stroke-width="5" d="M{at:.0f} {top + 14:.0f}h18"/>')
         parts.append(f'<text x="{at + 23:.0f}" y="{top + 18:.0f}">{escape(name)}</text>')
     for index, text in enumerate([*EXPLAINED, loads.note]):
+        text = text.replace(IN_BOXES, "") if loads.boxes else text
         parts.append(f'<text x="{left:.0f}" y="{top + 40 + 18 * index:.0f}">{escape(text)}</text>' if text else "")
     return "".join(parts)

@@ -4,7 +4,6 @@ how busy links and devices were instead. Readable on a light and on a dark page.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from html import escape
 
 from sennit import units
@@ -31,9 +30,8 @@ STYLE = (
 )
 
 
-def machine_svg(machine: Machine, loads: Loads | None = None, tenants: Mapping[str, str] | None = None) -> str:
-    """The picture as the text of an SVG file; of how busy everything was, where `loads` are given. `tenants`: by the
-    ids of devices, what stands in their boxes instead of the model."""
+def machine_svg(machine: Machine, loads: Loads | None = None) -> str:
+    """The picture as the text of an SVG file; of how busy everything was, where `loads` are given."""
     places = place(machine)
     ends = [(places[link.from_], places[link.to]) for link in machine.links if {link.from_, link.to} <= places.keys()]
     spans = [abs(one[0] - other[0]) for one, other in ends if one[1] == other[1] == 0]
@@ -64,7 +62,7 @@ def machine_svg(machine: Machine, loads: Loads | None = None, tenants: Mapping[s
         links.sort(key=lambda link: max(loads.of(link)))
     lines = [_line(link, spots, places, widest, loads) for link in links]
     parts += [line for line, _ in lines]
-    parts += [_box(device, *spots[device.id], loads, (tenants or {}).get(device.id)) for device in machine.devices]
+    parts += [_box(device, *spots[device.id], loads) for device in machine.devices]
     parts += [label for _, label in lines]
     parts.append(busy.legend(loads, MARGIN, bottom) if loads else _legend(machine, bottom))
     return "\n".join(parts) + "\n</svg>\n"
@@ -99,13 +97,16 @@ def _line(
         path = f"M{x1:.0f} {y1:.0f}L{x2:.0f} {y2:.0f}"
         # Nearer to the end that has fewer lines: many meet at a switch or at a host, few at a GPU.
         part = 0.42 if places[link.from_][1] != 0 and places[link.to][1] != 0 else 0.62
+        if loads and any(loads.amounts(link)):  # longer labels
+            upper = min(link.from_, link.to, key=lambda end: spots[end][1])
+            part = 0.25 if upper in loads.boxes else 0.75
         at = (x1 + part * (x2 - x1), y1 + part * (y2 - y1))
     thickness = max(NARROWEST, WIDEST * _width(link) / widest)
     title = f"{link.from_} – {link.to}: {link_label(link, link.from_)}"
     if loads:
         look = f'class="link load{busy.band(max(loads.of(link)))}"'
         title += f"; {loads.told(link)}"
-        labels = busy.link_lines(*loads.of(link), arrows)
+        labels = busy.link_lines(*loads.of(link), arrows, loads.amounts(link))
     else:
         look, labels = f'class="link" stroke="{COLOURS[link.kind]}"', [units.three_digits(_width(link))]
     dashes = "" if loads or link.forward_gbps.source == "measured" else ' stroke-dasharray="7 4"'
@@ -118,8 +119,9 @@ def _line(
     return line, written
 
 
-def _box(device: Device, x: float, y: float, loads: Loads | None, tenant: str | None) -> str:
-    model = tenant if tenant is not None else device.model.replace("NVIDIA ", "").replace("(R)", "")
+def _box(device: Device, x: float, y: float, loads: Loads | None) -> str:
+    model = device.model.replace("NVIDIA ", "").replace("(R)", "")
+    model = loads.boxes.get(device.id, model) if loads else model
     second = model if len(model) <= 16 else model[:15].rstrip() + "…"
     limits = [f"{name} {units.percent(part)}" for name, part in loads.limits(device.id)] if loads else []
     below = [line for line in (second, *limits[:1]) if line]

@@ -57,9 +57,8 @@ def before_and_after(found: RankMap, machine: Machine) -> str:
     ):
         call = f"{name}: an exchange takes {units.time(mapping.exchange_us)} (simulated)"
         note = f"Ranks of the first of {found.nodes} nodes; loads of the busiest." if found.nodes > 1 else ""
-        pictures.append(
-            machine_svg(machine, Loads(loads, title(found), call, note), tenants(found, mapping, machine))
-        )
+        boxes = tenants(found, mapping, machine)
+        pictures.append(machine_svg(machine, Loads(loads, title(found), call, note, boxes)))
     return side_by_side(pictures)
 
 

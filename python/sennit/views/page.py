@@ -37,6 +37,7 @@ STYLE = (
     "gap:.3rem 1.6rem;list-style:none;padding:0;margin:.8rem 0 0}.key svg{width:.7rem;"
     "height:.7rem;margin-right:.5rem}.key strong{font-weight:600;margin-left:.4rem}"
     ".pair{display:grid;gap:1rem 3rem;grid-template-columns:minmax(0,1fr);align-items:start;margin-top:1rem}"
+    ".drawing{margin:1rem 0}.drawing svg{display:block;width:100%;height:auto;max-width:46rem}"
     "figure{margin:0}figure+figure{margin-top:1.8rem}.pair figure svg{display:block;width:100%;max-width:440px}"
     "@media(min-width:900px){.pair{grid-template-columns:minmax(0,400px) minmax(0,1fr)}}"
     ".tall{max-height:34rem;overflow:auto;content-visibility:auto;contain-intrinsic-size:auto 34rem}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from rich.console import Console
 from rich.text import Text
 
@@ -33,6 +35,8 @@ def print_profile(profile: Profile, console: Console, functions: int = MOST_LINE
         print_part("Nonblocking calls", [requests], [], console)
     if profile.polls:
         print_part("Polls", [by_poll(profile)], [], console)
+    if profile.queues and profile.queues.ranks:
+        print_part("Queues", [by_queue(profile)], queues_said(profile), console)
     phases = by_phase(profile)
     if phases.lines:
         print_part("By phase", [phases], [], console)
@@ -178,14 +182,26 @@ def by_gpu_time(profile: Profile) -> Table:
     return Table(headings, lines, left=("function", "size"))
 
 
-def by_request(profile: Profile) -> Table:
-    """How much of the time in which requests were under way the program did something else."""
+def by_flight(profile: Profile) -> dict[str, list[Row]]:
+    """Functions whose requests have ended; those that were waited for longest first."""
     groups: dict[str, list[Row]] = {}
     for row in profile.rows:
         if row.requests:
             groups.setdefault(row.function, []).append(row)
+    return dict(sorted(groups.items(), key=lambda item: -sum(row.waited_seconds for row in item[1])))
+
+
+def flight_overlapped(rows: Iterable[Row]) -> float:
+    """The part of the time in which these calls' requests were under way that the program did something else."""
+    found = list(rows)
+    flight = sum(row.flight_seconds for row in found)
+    return 1 - sum(row.waited_seconds for row in found) / flight if flight else 0.0
+
+
+def by_request(profile: Profile) -> Table:
+    """How much of the time in which requests were under way the program did something else."""
     lines = []
-    for name, rows in sorted(groups.items(), key=lambda item: -sum(row.waited_seconds for row in item[1])):
+    for name, rows in by_flight(profile).items():
         requests = sum(row.requests for row in rows)
         flight, waited = (sum(getattr(row, f"{part}_seconds") for row in rows) for part in ("flight", "waited"))
         lines.append((
@@ -193,13 +209,71 @@ def by_request(profile: Profile) -> Table:
             str(requests),
             units.three_digits(flight / requests * 1e6),
             units.three_digits(waited / requests * 1e6),
-            units.percent(1 - waited / flight) if flight else units.NOTHING,
+            units.percent(flight_overlapped(rows)),
         ))  # fmt: skip
     return Table(
         ("function", "requests", "µs in flight", "µs waited for", "overlapped"),
         lines[:MOST_LINES],
         left=("function",),
     )
+
+
+def by_queue(profile: Profile, most: int = MOST_LINES) -> Table:
+    """The lengths of both queues; the longest first."""
+    known = profile.queues.ranks if profile.queues else []
+    found = sorted(known, key=lambda each: (-each.unexpected.most, -each.posted.most, each.rank))[:most]
+    lines = [
+        (
+            str(each.rank),
+            *(text for queue in (each.unexpected, each.posted) for text in (length(queue.mean), str(queue.most))),
+            str(each.messages),
+            str(each.undecided),
+        )
+        for each in found
+    ]
+    headings = (
+        "rank", "unexpected, mean", "unexpected, most", "posted, mean", "posted, most", "messages", "undecided",
+    )  # fmt: skip
+    return Table(headings, lines, left=())
+
+
+def length(mean: float) -> str:
+    """Of a queue, in the mean."""
+    return f"{mean:.2f}" if mean < 100 else f"{mean:.0f}"
+
+
+SOURCES = {
+    "variables": "the MPI’s own variables", "reconstructed": "the sends and receives of all ranks",
+    "polls": "polls that found nothing",
+}  # fmt: skip
+
+
+def queues_said(profile: Profile) -> list[str]:
+    """From where queues are known, and why not from elsewhere."""
+    known = profile.queues
+    if known is None:
+        return []
+    said = []
+    if known.shown == "polls":
+        said.append("Only polls tell of queues here: see there.")
+    elif known.shown:
+        said.append(
+            f"From {SOURCES[known.shown]}: a message counts as come when its send began. Undecided are those that "
+            "were sent and asked for at the same time, as far as clocks tell."
+        )
+    said += [f"Not from {SOURCES[name]}: {why}." for name, why in known.why_not.items() if why and name in SOURCES]
+    if known.since_seconds > 0:
+        said.append(
+            f"Before {units.three_digits(known.since_seconds)} s of the run the files no longer have all calls."
+        )
+    left = [
+        (known.sends_left, "sends and"), (known.receives_left, "receives found no other side"),
+    ]  # fmt: skip
+    if any(count for count, _ in left):
+        said.append(" ".join(f"{count} {what}" for count, what in left) + ".")
+    if known.starts_left_out:
+        said.append(f"{known.starts_left_out} starts of persistent requests are not in it.")
+    return said
 
 
 def by_poll(profile: Profile) -> Table:

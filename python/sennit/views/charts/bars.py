@@ -44,21 +44,47 @@ def bar_chart(title: str, bars: Sequence[Bar], marked: float | None = None) -> s
     return "".join(lines) + "</svg>"
 
 
-def narrow_bar_chart(title: str, bars: Sequence[Bar]) -> str:
-    """The same for any screen: a whole takes its width."""
+@dataclass(frozen=True)
+class Spread:
+    """A bar, and from where to where its value goes."""
+
+    bar: Bar
+    low: float
+    high: float
+
+
+def spread_bar_chart(title: str, spreads: Sequence[Spread]) -> str:
+    """A narrow chart whose bars have their spreads on them, as long as their values are of a whole."""
+    marks = [
+        f'<path class="spread" d="M{_at(one.low):.1f} {_top(index) + 20}H{_at(one.high):.1f}'
+        f'M{_at(one.low):.1f} {_top(index) + 17}v6M{_at(one.high):.1f} {_top(index) + 17}v6"/>'
+        for index, one in enumerate(spreads)
+    ]
+    return narrow_bar_chart(title, [one.bar for one in spreads], marks)
+
+
+def _top(index: int) -> int:
+    return TOP - 6 + NARROW_BAR * index
+
+
+def _at(part: float) -> float:
+    return min(1.0, max(0.0, part)) * NARROW
+
+
+def narrow_bar_chart(title: str, bars: Sequence[Bar], marks: Sequence[str] = ()) -> str:
+    """The same for any screen: a whole takes its width. `marks`: drawn above the bars."""
     height = TOP - 8 + NARROW_BAR * len(bars)
     lines = [narrow_head(title, height)]
     for index, bar in enumerate(bars):
-        top = TOP - 6 + NARROW_BAR * index
+        top = _top(index)
         name = bar.name if len(bar.name) <= NARROW_LONGEST else f"{bar.name[: NARROW_LONGEST - 1]}…"
         lines.append(f'<text x="0" y="{top + 11}">{escape(name)}</text>')
         lines.append(
             f'<text class="said" x="{NARROW - 1}" y="{top + 11}" text-anchor="end">{escape(bar.said)}</text>'
         )
         lines.append(f'<rect class="track" x="0" y="{top + 16}" width="{NARROW}" height="8" rx="2"/>')
-        width = min(1.0, max(0.0, bar.part)) * NARROW
         lines.append(
-            f'<rect class="{bar.kind}" x="0" y="{top + 16}" width="{width:.1f}" height="8" rx="2">'
+            f'<rect class="{bar.kind}" x="0" y="{top + 16}" width="{_at(bar.part):.1f}" height="8" rx="2">'
             f"<title>{escape(f'{bar.name}: {bar.said}')}</title></rect>"
         )
-    return "".join(lines) + "</svg>"
+    return "".join([*lines, *marks]) + "</svg>"

@@ -34,13 +34,25 @@ STYLE = (
 # Of charts that are as legible on a telephone: they are so wide, and a page never draws them much larger.
 NARROW = 360
 NARROW_LETTER = 6.6  # width of a letter of 11 px, at most in the mean
-# One colour a kind of memory, everywhere; `idle` is the time outside of calls.
+# One colour a kind of memory, everywhere; `idle` is the time outside of calls. What a process does has others. Of
+# each the colour on a light page, and on a dark one.
+KINDS = {
+    "track": ("#e4e8ec", "#2b323a"), "idle": ("#e4e8ec", "#2b323a"), "gpu": ("#0a7d5a", "#34b98d"),
+    "heat": ("#33415c", "#a9bcdb"), "host": ("#2a6fbb", "#5f9fe6"), "pinned": ("#7b54b8", "#a98be0"),
+    "managed": ("#b05f12", "#d98f45"), "none": ("#7d8590", "#8b949e"), "waiting": ("#c4553b", "#e07a5f"),
+    "collective": ("#33415c", "#a9bcdb"), "message": ("#4f8a8b", "#7fc4c0"), "nccl": ("#6b8e23", "#a3c75a"),
+    "other": ("#a0a7b0", "#6b737d"),
+}  # fmt: skip
+
+
+def _coloured(place: int) -> str:
+    return "".join(f"rect.{kind},path.{kind}{{fill:{colours[place]}}}" for kind, colours in KINDS.items())
+
+
 NARROW_STYLE = (
     ".narrow{font-size:11px;font-variant-numeric:tabular-nums}.narrow .said{font-weight:600}"
-    "rect.track,rect.idle{fill:#e4e8ec}rect.gpu{fill:#0a7d5a}rect.heat{fill:#33415c}rect.host{fill:#2a6fbb}"
-    "rect.pinned{fill:#7b54b8}rect.managed{fill:#b05f12}rect.none{fill:#7d8590}"
-    "@media(prefers-color-scheme:dark){rect.track,rect.idle{fill:#2b323a}rect.gpu{fill:#34b98d}rect.heat{fill:#a9bcdb}"
-    "rect.host{fill:#5f9fe6}rect.pinned{fill:#a98be0}rect.managed{fill:#d98f45}rect.none{fill:#8b949e}}"
+    ".narrow .spread{fill:none;stroke:#24292f;stroke-width:1.5}"
+    f"{_coloured(0)}@media(prefers-color-scheme:dark){{.narrow .spread{{stroke:#d8dee4}}{_coloured(1)}}}"
 )
 
 

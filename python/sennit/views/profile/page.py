@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from html import escape
 from pathlib import PurePath
 
 from sennit.advice.advice import Advice
+from sennit.model.machine import Machine
 from sennit.model.profile import Profile
 from sennit.units import percent
 from sennit.views.charts.strip import strip
@@ -34,7 +35,7 @@ def programs(profile: Profile) -> str:
     return ", ".join(names) or "a program"
 
 
-def profile_html(profile: Profile, advice: Sequence[Advice]) -> str:
+def profile_html(profile: Profile, advice: Sequence[Advice], machine: Machine | None = None) -> str:
     """The page. Its first sentence says what took the time."""
     title = f"sennit report: {programs(profile)}"
     body = [
@@ -42,7 +43,7 @@ def profile_html(profile: Profile, advice: Sequence[Advice]) -> str:
         f'<p class="origin">{escape(run(profile))}</p></header>'
     ]
     body += [f'<p class="warning">{escape(warning)}</p>' for warning in warnings(profile)]
-    body += [_run_time(profile), _advice(advice), *map(_part, parts(profile))]
+    body += [_run_time(profile), _advice(advice), *map(_part, parts(profile, machine))]
     body.append(f"<details><summary>How to read this page</summary><p>{HOW}</p></details></main>")
     return page(title, body)
 
@@ -77,19 +78,31 @@ def _part(part: Part) -> str:
         one.headings, one.lines, left=one.left, name=f"Table: {part.title}", tall=len(one.lines) > MOST_SHOWN
     )
     drawn = f'<div class="pair"><div>{figures}</div>{table}</div>' if figures else table
-    return f"<section><h2>{escape(part.title)}</h2>{sentences}{drawn}</section>"
+    wide = "".join(f'<div class="drawing">{svg}</div>' for svg in part.drawings.values())
+    return f"<section><h2>{escape(part.title)}</h2>{sentences}{wide}{drawn}</section>"
 
 
-def profile_markdown(profile: Profile, advice: Sequence[Advice]) -> str:
+def profile_markdown(profile: Profile, advice: Sequence[Advice], machine: Machine | None = None) -> str:
     """The same for an issue, without pictures."""
-    said = [f"## sennit report: {programs(profile)}", f"**{headline(profile)}**", run(profile)]
+    return f"## sennit report: {programs(profile)}\n\n{report_markdown(profile, advice, machine)}"
+
+
+def report_markdown(
+    profile: Profile,
+    advice: Sequence[Advice],
+    machine: Machine | None = None,
+    picture: Callable[[str], str] | None = None,
+) -> str:
+    """Without its heading. `picture`: what is written of one, by its name."""
+    said = [f"**{headline(profile)}**", run(profile)]
     said += [f"- Warning: {warning}" for warning in warnings(profile)]
     said.append("\n".join(f"- {bar.said} {bar.name}" for bar in run_time(profile)))
     said.append("**What to do about it.**")
     lines = [f"- {percent(one.share)}: {one.what} {one.evidence} {one.remedy}" for one in advice]
     said.append("\n".join(lines) or NO_ADVICE)
-    for part in parts(profile):
+    for part in parts(profile, machine):
         said += [f"**{part.title}.** {' '.join(part.sentences)}".strip(), _short(part.table)]
+        said += [" ".join(map(picture, part.pictures))] if picture else []
     return "\n\n".join(filter(None, said)) + "\n"
 
 

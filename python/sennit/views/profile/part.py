@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sennit.views.charts.frame import Axis, linear_axis
 from sennit.views.text_table import Table
@@ -13,12 +13,14 @@ MOST_SHARE = 1000.0  # of an axis: what threads at once could have, and no broke
 
 @dataclass(frozen=True)
 class Part:
-    """A title, what is to be known, pictures by their names as files, and the table of the same numbers."""
+    """A title, what is to be known, charts by their names as files, and the table of the same numbers. `drawings`: of
+    the width that there is, above both."""
 
     title: str
     sentences: Sequence[str]
     pictures: dict[str, str]
     table: Table
+    drawings: dict[str, str] = field(default_factory=dict)
 
 
 def percent_axis(most: float) -> Axis:

@@ -6,15 +6,18 @@ from __future__ import annotations
 from itertools import pairwise
 
 from sennit import units
+from sennit.model.machine import Machine
 from sennit.model.profile import Profile
 from sennit.model.profile_sums import Sum, kind, on_gpu_clock, sums
 from sennit.units import NOTHING
 from sennit.views.charts.bars import Bar, narrow_bar_chart
 from sennit.views.charts.columns import Columns, column_chart
 from sennit.views.charts.heat import heat_chart
+from sennit.views.profile.links import links
+from sennit.views.profile.over_time import last, polls, queues, timeline
 from sennit.views.profile.part import Part, percent_axis
 from sennit.views.profile.sizes import sizes
-from sennit.views.profile_text import by_partner, by_poll, by_request, partners_said
+from sennit.views.profile_text import by_flight, by_partner, by_request, flight_overlapped, partners_said
 from sennit.views.text_table import Table
 
 KINDS = {
@@ -30,10 +33,11 @@ MOST_SQUARES = 64  # a side of the heat map
 OF_GPU = "Time of calls that were timed on the GPU is the GPU’s, which may compute meanwhile."
 
 
-def parts(profile: Profile) -> list[Part]:
-    """All of them that there is something of."""
-    made = (functions(profile), sizes(profile), how(profile), phases(profile), requests(profile), polls(profile),
-            partners(profile), waiting(profile), ranks(profile))  # fmt: skip
+def parts(profile: Profile, machine: Machine | None = None) -> list[Part]:
+    """All of them that there is something of. `machine`: that of the run, where it is known."""
+    made = (functions(profile), sizes(profile), how(profile), phases(profile), timeline(profile), requests(profile),
+            polls(profile), queues(profile), partners(profile), links(profile, machine), waiting(profile),
+            last(profile), ranks(profile))  # fmt: skip
     return [part for part in made if part is not None]
 
 
@@ -74,20 +78,13 @@ def phases(profile: Profile) -> Part | None:
 def requests(profile: Profile) -> Part | None:
     """Of calls that began requests, how much of their time was overlapped."""
     table = by_request(profile)
-    said = "Overlapped is the time in flight that was not spent in the call that ended the request."
-    return Part("Nonblocking calls", [said], {}, table) if table.lines else None
-
-
-def polls(profile: Profile) -> Part | None:
-    """Questions for what was not there (seed 003, section 3.3.6)."""
-    if not profile.polls:
+    if not table.lines:
         return None
-    bars = []
-    for each in profile.polls[:MOST_BARS]:
-        share = profile.share(each.rank_missed_seconds.mean)
-        bars.append(Bar(each.function, share, units.percent(share), "none"))
-    chart = narrow_bar_chart("Looking for what was not there, of run time", bars)
-    return Part("Polls", [], {"polls": chart}, by_poll(profile))
+    parts = {function: flight_overlapped(rows) for function, rows in by_flight(profile).items()}
+    bars = [Bar(function, part, units.percent(part), "none") for function, part in parts.items()][:MOST_BARS]
+    said = "Overlapped is the time in flight that was not spent in the call that ended the request."
+    chart = narrow_bar_chart("Overlapped, of the time in flight", bars)
+    return Part("Nonblocking calls", [said], {"overlap": chart}, table)
 
 
 def _bars(profile: Profile, title: str, name: str, what: str, found: dict[str, Sum]) -> Part | None:

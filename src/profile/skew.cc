@@ -1,0 +1,127 @@
+#include "profile/skew.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+namespace sennit::profile {
+
+/// Calls each(meeting, place in rank.calls) for each of the rank's calls of all ranks.
+template <class Visit>
+void Meetings::visit(const Rank& rank, const Visit& each) {
+  struct Seen {
+    std::uint64_t number = ~std::uint64_t{0};
+    Together* together = nullptr;
+  };
+  std::vector<Seen> seen(rank.communicators.size());
+  for (std::size_t i = 0; i < rank.calls.size(); ++i) {
+    const Call& call = rank.calls[i].call;
+    const NamedCommunicator& communicator = rank.communicators[call.communicator];
+    if (call.sequence == 0 || communicator.size < 2) continue;
+    const std::uint64_t number = call.sequence / kTogether;
+    Seen& of = seen[call.communicator];
+    if (of.number != number) of = {number, &meetings_[{communicator.id, number}]};
+    each((*of.together)[call.sequence % kTogether], i);
+  }
+}
+
+void Meetings::come(const Rank& rank) {
+  std::vector<const std::string*> functions;
+  for (const std::string& function : rank.functions) functions.push_back(&*names_.insert(function).first);
+  const std::string* const clock = &*names_.insert(clock_of(rank)).first;
+  visit(rank, [&](Meeting& meeting, std::size_t i) {
+    const Call& call = rank.calls[i].call;
+    if (meeting.came++ == 0 || call.begin > meeting.last_begin) {
+      meeting.before_last = meeting.last_begin;
+      meeting.last_begin = call.begin;
+      meeting.latest = rank.rank;
+    } else {
+      meeting.before_last = std::max(meeting.before_last, call.begin);
+    }
+    meeting.size = rank.communicators[call.communicator].size;
+    // Ranks may use two forms of one function: whoever comes first, the name is the same.
+    const std::string* const function = functions[call.function];
+    if (meeting.function == nullptr || *function < *meeting.function) meeting.function = function;
+    meeting.error = std::max(meeting.error, rank.clock_error_ns);
+    if (meeting.clock == nullptr) meeting.clock = clock;
+    meeting.on_one_clock = meeting.on_one_clock && meeting.clock == clock;
+  });
+}
+
+std::vector<std::uint64_t> Meetings::waits(const Rank& rank) {
+  std::vector<std::uint64_t> waits(rank.calls.size(), 0);
+  struct Seen {
+    const std::string* function = nullptr;
+    std::uint32_t size = 0;
+    Waited* waited = nullptr;
+  };
+  std::vector<Seen> seen(rank.functions.size());
+  std::uint64_t& calls = calls_[rank.rank];
+  visit(rank, [&](const Meeting& meeting, std::size_t i) {
+    if (meeting.came == 0 || !meeting.is_whole()) return;
+    const Call& call = rank.calls[i].call;
+    Seen& of = seen[call.function];
+    if (of.size != meeting.size || of.function != meeting.function)
+      of = {meeting.function, meeting.size, &waited_[{*meeting.function, meeting.size}]};
+    ++calls;
+    of.waited->inside_ns += call.end - call.begin;
+    // Who leaves before the last one has come, as a broadcast's root may, has waited no longer.
+    if (meeting.has_a_last()) waits[i] = std::max(call.begin, std::min(call.end, meeting.last_begin)) - call.begin;
+    of.waited->wait_ns += waits[i];
+  });
+  return waits;
+}
+
+std::vector<Skew> Meetings::skews() const {
+  struct Found {
+    Skew skew;
+    std::map<int, std::uint64_t> last;  // by rank: calls to which it came last
+  };
+  std::map<std::pair<std::string, std::uint32_t>, Found> found;
+  for (const auto& [key, together] : meetings_)
+    for (const Meeting& meeting : together) {
+      if (meeting.came == 0 || !meeting.is_whole()) continue;
+      Found& of = found[{*meeting.function, meeting.size}];
+      ++of.skew.calls;
+      if (meeting.has_a_last()) ++of.last[meeting.latest];
+    }
+  std::vector<Skew> all;
+  for (auto& [key, of] : found) {
+    std::tie(of.skew.function, of.skew.communicator_size) = key;
+    if (const auto waited = waited_.find(key); waited != waited_.end()) {
+      of.skew.wait_seconds = static_cast<double>(waited->second.wait_ns) / 1e9;
+      of.skew.inside_seconds = static_cast<double>(waited->second.inside_ns) / 1e9;
+    }
+    for (const auto& [rank, calls] : of.last)
+      if (calls > of.skew.latest_calls) {
+        of.skew.latest_rank = rank;
+        of.skew.latest_calls = calls;
+      }
+    all.push_back(std::move(of.skew));
+  }
+  std::ranges::stable_sort(all, std::greater<>(), &Skew::wait_seconds);
+  return all;
+}
+
+std::vector<Lateness> Meetings::lateness() const {
+  struct Late {
+    std::uint64_t last = 0, ns = 0;
+  };
+  std::map<int, Late> late;
+  for (const auto& [key, together] : meetings_)
+    for (const Meeting& meeting : together) {
+      if (meeting.came == 0 || !meeting.has_a_last()) continue;
+      Late& of = late[meeting.latest];
+      ++of.last;
+      of.ns += meeting.last_begin - meeting.before_last;
+    }
+  std::vector<Lateness> all;
+  for (const auto& [rank, calls] : calls_) {
+    if (calls == 0) continue;
+    const Late& of = late[rank];
+    all.push_back({rank, calls, of.last, static_cast<double>(of.ns) / 1e9});
+  }
+  return all;
+}
+
+}  // namespace sennit::profile

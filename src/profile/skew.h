@@ -1,0 +1,92 @@
+// Calls of all ranks of a communicator: who came last, and how long the others waited for that.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "profile/rank.h"
+
+namespace sennit::profile {
+
+/// The time that ranks waited in calls of all ranks for the last one to come: from a rank's begin to the last one's,
+/// where that is longer than the clocks are wrong.
+struct Skew {
+  std::string function;
+  std::uint32_t communicator_size = 0;
+  std::uint64_t calls = 0;    ///< that all ranks made, and that the rings still have
+  double wait_seconds = 0;    ///< of all ranks together
+  double inside_seconds = 0;  ///< that ranks were in these calls, waiting included
+  int latest_rank = -1;       ///< of the job; who came last most often
+  std::uint64_t latest_calls = 0;
+};
+
+/// How often one rank came last, and how much sooner these calls could have begun without it.
+struct Lateness {
+  int rank = -1;
+  std::uint64_t calls = 0;  ///< of all ranks of a communicator, of any of its own
+  std::uint64_t last = 0;   ///< to which it came last
+  double late_seconds = 0;  ///< behind the last one but one
+};
+
+/// The clock that a rank's times are of. Times of two clocks are not compared.
+inline const std::string& clock_of(const Rank& rank) {
+  return rank.host;
+}
+
+/// Ranks come to it one after the other, in any order; then each is asked how long it waited.
+class Meetings {
+ public:
+  void come(const Rank& rank);
+  /// How long the rank waited in each of its calls for the last one, in ns. All ranks have come.
+  std::vector<std::uint64_t> waits(const Rank& rank);
+  /// All ranks have been asked.
+  std::vector<Skew> skews() const;
+  std::vector<Lateness> lateness() const;
+
+ private:
+  /// A call of all ranks, as far as they have come.
+  struct Meeting {
+    std::uint64_t last_begin = 0, before_last = 0;
+    std::uint64_t error = 0;  // of the clocks
+    const std::string* function = nullptr;
+    const std::string* clock = nullptr;
+    std::uint32_t came = 0, size = 0;
+    int latest = -1;
+    bool on_one_clock = true;
+
+    bool is_whole() const { return came == size && on_one_clock; }
+    /// All have come, and the last one later than the clocks are wrong.
+    bool has_a_last() const { return is_whole() && last_begin - before_last > 2 * error; }
+  };
+  /// Numbers of calls lie together, and a file may name any.
+  static constexpr std::size_t kTogether = 16;
+  using Together = std::array<Meeting, kTogether>;
+  struct Key {
+    std::uint64_t communicator, number;
+    bool operator==(const Key&) const = default;
+  };
+  struct Hash {
+    std::size_t operator()(const Key& key) const {
+      return (key.communicator ^ key.number * 0x9e3779b97f4a7c15u) >> 7;
+    }
+  };
+  struct Waited {
+    std::uint64_t wait_ns = 0, inside_ns = 0;
+  };
+
+  template <class Visit>
+  void visit(const Rank& rank, const Visit& each);
+
+  std::set<std::string> names_;  ///< of functions and clocks
+  std::unordered_map<Key, Together, Hash> meetings_;
+  std::map<std::pair<std::string, std::uint32_t>, Waited> waited_;
+  std::map<int, std::uint64_t> calls_;  ///< by rank: of all ranks, that all have made
+};
+
+}  // namespace sennit::profile

@@ -1,0 +1,189 @@
+"""An independent counter of an MPI's calls: a library of MPI's profiling interface, written from the MPI's own mpi.h
+and from nothing of sennit's. Put before everything else, it counts what the program calls, and the bytes of the calls
+whose sizes it knows; a profile of the same run must have the same numbers."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import mpi_headers
+from sennit.baselines import mpi
+
+FILES = "SENNIT_TEST_COUNTS"  # the folder that each process puts its numbers into
+TOGETHER = tempfile.TemporaryDirectory(prefix="sennit-counters-")
+
+# Of which functions bytes are counted: where this rank gives some, and where it gets some, as C, and how many. Sizes
+# are those of MPI's standard: of collectives one rank's message, or what is reduced.
+ALWAYS = "1"
+AT_ROOT = "is_root(root, comm)"
+OF_COUNT, OF_EACH = ("count", "datatype"), ("recvcount", "recvtype")
+SENDS = ("Send", "Bsend", "Ssend", "Rsend", "Isend", "Ibsend", "Issend", "Irsend", "Send_init", "Ssend_init")
+SUMS = ("Allreduce", "Iallreduce", "Scan", "Exscan", "Iscan", "Iexscan")
+SIZES = {
+    **dict.fromkeys(SENDS, (ALWAYS, "", *OF_COUNT)),
+    **dict.fromkeys(("Recv", "Irecv", "Recv_init"), ("", ALWAYS, *OF_COUNT)),
+    **dict.fromkeys(SUMS, (ALWAYS, ALWAYS, *OF_COUNT)),
+    **dict.fromkeys(("Bcast", "Ibcast"), (ALWAYS, ALWAYS, *OF_COUNT)),  # of one buffer, which is both
+    **dict.fromkeys(("Reduce", "Ireduce"), (ALWAYS, AT_ROOT, *OF_COUNT)),
+    **dict.fromkeys(("Allgather", "Iallgather", "Alltoall", "Ialltoall"), (ALWAYS, ALWAYS, *OF_EACH)),
+}
+
+C = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <mpi.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { FUNCTIONS = %(functions)d };
+static const char* const names[] = {%(names)s};
+static atomic_llong calls[FUNCTIONS], given[FUNCTIONS], taken[FUNCTIONS];
+static _Thread_local int depth; /* of calls of a program's own functions by the MPI */
+
+static void* behind(const char* name) {
+  void* found = dlsym(RTLD_NEXT, name + 1);
+  if (found == NULL) found = dlsym(RTLD_NEXT, name);
+  if (found == NULL) fprintf(stderr, "counter: nobody has %%s\n", name), abort();
+  return found;
+}
+/* Past all that stands before the MPI, so that nobody counts these. */
+static void* of_mpi(const char* name) {
+  static void* library;
+  if (library == NULL) library = dlopen("%(library)s", RTLD_LAZY | RTLD_NOLOAD);
+  return dlsym(library, name);
+}
+__attribute__((unused)) static long long size_of(MPI_Datatype type) {
+  static int (*size)(MPI_Datatype, int*);
+  int bytes = 0;
+  if (size == NULL) *(void**)&size = of_mpi("PMPI_Type_size");
+  return size(type, &bytes) == MPI_SUCCESS ? bytes : 0;
+}
+__attribute__((unused)) static int is_root(int root, MPI_Comm comm) {
+  static int (*number)(MPI_Comm, int*);
+  int rank = -1;
+  if (number == NULL) *(void**)&number = of_mpi("PMPI_Comm_rank");
+  number(comm, &rank);
+  return rank == root;
+}
+__attribute__((destructor)) static void tell(void) {
+  char file[4096];
+  if (getenv("%(files)s") == NULL) return;
+  snprintf(file, sizeof file, "%%s/%%d", getenv("%(files)s"), (int)getpid());
+  FILE* const out = fopen(file, "w");
+  for (int i = 0; out != NULL && i < FUNCTIONS; ++i)
+    fprintf(out, "MPI_%%s %%lld %%lld %%lld\n", names[i], calls[i], given[i], taken[i]);
+  if (out != NULL) fclose(out);
+}
+"""
+
+
+@dataclass(frozen=True)
+class Function:
+    """Of a header: its parameters as it has them, and their names."""
+
+    name: str
+    parameters: str
+    names: tuple[str, ...]
+
+
+def functions(header: Path, options: list[str], there: set[str]) -> list[Function]:
+    """Those that a program sees and the library has."""
+    command = ["gcc", "-E", "-P", *options, str(header)]
+    text = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+    found = {}
+    for name, declared in re.findall(r"\bint\s+MPI_(\w+)\s*\(([^()]*)\)", text):
+        parameters = [each for each in declared.split(",") if each.strip() not in ("", "void", "...")]
+        names = tuple(re.findall(r"\w+", each.split("[")[0])[-1] for each in parameters)
+        if f"PMPI_{name}" in there:
+            found[name] = Function(name, " ".join(declared.split()), names)
+    return [*found.values()]
+
+
+def wrapper(number: int, function: Function) -> Iterator[str]:
+    """The function in C."""
+    name, arguments = function.name, ", ".join(function.names)
+    yield f"int MPI_{name}({function.parameters}) {{"
+    yield f"  static int (*next)({function.parameters});"
+    yield f'  if (next == NULL) *(void**)&next = behind("PMPI_{name}");'
+    yield "  if (depth == 0) {"
+    yield f"    ++calls[{number}];"
+    known = SIZES.get(name.removesuffix("_c"))
+    if known:
+        gives, takes, count, type_ = known
+        bytes_ = f"(long long){count} * size_of({type_})"
+        peer = next((each for each in ("dest", "source") if each in function.names), "")
+        there = f"{peer} != MPI_PROC_NULL && " if peer else ""
+        if gives:
+            yield f"    if ({there}{gives}) given[{number}] += {bytes_};"
+        if takes:
+            yield f"    if ({there}{takes}) taken[{number}] += {bytes_};"
+    yield "  }"
+    yield "  ++depth;"
+    yield f"  const int code = next({arguments});"
+    yield "  --depth;"
+    yield "  return code;"
+    yield "}"
+
+
+def source(header: Path, options: list[str], library: Path) -> str:
+    """The counter of an MPI, in C."""
+    told = subprocess.run(
+        ["nm", "-D", "--defined-only", str(library)], capture_output=True, text=True, timeout=60, check=True
+    ).stdout
+    there = set(re.findall(r" [TW] (PMPI_\w+)$", told, re.MULTILINE))
+    found = functions(header, options, there)
+    names = ", ".join(f'"{each.name}"' for each in found)
+    lines = [C % {"functions": len(found), "names": names, "library": library, "files": FILES}]
+    for number, function in enumerate(found):
+        lines += wrapper(number, function)
+    return "\n".join([*lines, ""])
+
+
+@cache
+def built(found: mpi.Installed, library: Path) -> Path | str:
+    """The counter of an MPI's library, or why it cannot be had."""
+    compiler, include = shutil.which("gcc"), mpi_headers.folder_of(found)
+    if compiler is None:
+        return "gcc is not on PATH"
+    if isinstance(include, str):
+        return include
+    header = include / ("mpi_abi.h" if library.name.startswith("libmpi_abi") else "mpi.h")
+    folder = Path(tempfile.mkdtemp(dir=TOGETHER.name))
+    written, counter = folder / "counter.c", folder / f"{library.name}.counter"
+    options = [f"-I{include}", *(["-DMPI_ABI"] if header.name == "mpi_abi.h" else [])]
+    written.write_text(source(header, options, library), encoding="utf-8")
+    command = [compiler, "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-deprecated-declarations", "-shared", "-fPIC"]
+    command += options
+    command += [
+        "-o",
+        str(counter),
+        str(written),
+        "-Wl,--no-as-needed",
+        str(library),
+        "-ldl",
+        f"-Wl,-rpath,{library.parent}",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return counter
+
+
+def told(folder: Path) -> dict[str, Counter[str]]:
+    """What the processes of a run counted: calls, bytes given, bytes taken, by function; of all that it knows."""
+    counts: dict[str, Counter[str]] = {"calls": Counter(), "bytes_in": Counter(), "bytes_out": Counter()}
+    for file in folder.iterdir():
+        for line in file.read_text().splitlines():
+            name, *numbers = line.split()
+            for what, number in zip(counts.values(), numbers, strict=True):
+                what[name] += int(number)
+    return counts
