@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "profile/host_clocks.h"
+
 namespace sennit::profile {
 
 namespace {
@@ -33,17 +35,19 @@ Status check(std::vector<Rank>& ranks) {
 }
 
 /// Calls with equal keys are one row.
-using RowKey = std::tuple<std::string, std::uint32_t, std::uint8_t, Memory, Memory, std::string, std::string>;
+using RowKey =
+    std::tuple<std::string, std::uint32_t, std::uint8_t, Memory, Memory, std::string, std::string, std::string>;
 
 RowKey key_of(const Rank& rank, const Class& of) {
-  if (of.bin == kUnknownBin) return {rank.functions[of.function], 0, of.bin, {}, {}, {}, {}};
+  if (of.bin == kUnknownBin) return {rank.functions[of.function], 0, of.bin, {}, {}, {}, {}, {}};
   return {rank.functions[of.function],
           rank.communicators[of.communicator].size,
           of.bin,
           of.memory_in,
           of.memory_out,
           rank.reductions[of.reduction],
-          rank.phases[of.phase]};
+          rank.phases[of.phase],
+          rank.hows[of.how]};
 }
 
 std::vector<Row> rows_of(const std::vector<Rank>& ranks) {
@@ -56,7 +60,7 @@ std::vector<Row> rows_of(const std::vector<Rank>& ranks) {
       Row& row = at->second;
       if (is_new)
         std::tie(row.function, row.communicator_size, row.bin, row.memory_in, row.memory_out, row.reduction,
-                 row.phase) = key;
+                 row.phase, row.how) = key;
       const double least_us = static_cast<double>(sums.least_ns) / kMicrosecond;
       if (sums.calls != 0) row.least_us = row.calls == 0 ? least_us : std::min(row.least_us, least_us);
       row.most_us = std::max(row.most_us, static_cast<double>(sums.most_ns) / kMicrosecond);
@@ -72,6 +76,10 @@ std::vector<Row> rows_of(const std::vector<Rank>& ranks) {
       row.received += sums.received;
       row.misses += sums.misses;
       row.missed_seconds += static_cast<double>(sums.missed_ns) / kSecond;
+      row.unseen += sums.unseen;
+      row.captured += sums.captured;
+      row.replayed += sums.replayed;
+      row.replayed_bytes += sums.replayed_bytes;
       if (sums.calls != 0) seconds[key] += static_cast<double>(sums.ns) / kSecond;
     }
     for (const auto& [key, took] : seconds) {
@@ -161,11 +169,11 @@ struct Meeting {
   std::uint32_t came = 0, size = 0;
   int latest = -1;
   const std::string* function = nullptr;
-  const std::string* host = nullptr;
-  bool on_one_host = true;
+  const std::string* clock = nullptr;
+  bool on_one_clock = true;
 
-  /// All have come, on one host: clocks of several hosts have nothing in common.
-  bool is_whole() const { return came == size && on_one_host; }
+  /// All have come, by one clock: those of several hosts may have nothing in common.
+  bool is_whole() const { return came == size && on_one_clock; }
   /// All have come, and the last one later than the clocks are wrong.
   bool has_a_last() const { return is_whole() && last_begin - before_last > 2 * error; }
 };
@@ -196,8 +204,8 @@ std::vector<Skew> skews_of(const std::vector<Rank>& ranks) {
         meeting.before_last = std::max(meeting.before_last, begin);
       }
       meeting.error = std::max(meeting.error, rank.clock_error_ns);
-      if (meeting.host == nullptr) meeting.host = &rank.host;
-      meeting.on_one_host = meeting.on_one_host && *meeting.host == rank.host;
+      if (meeting.clock == nullptr) meeting.clock = &rank.clock;
+      meeting.on_one_clock = meeting.on_one_clock && *meeting.clock == rank.clock;
     });
   struct Found {
     Skew skew;
@@ -238,6 +246,7 @@ std::vector<Skew> skews_of(const std::vector<Rank>& ranks) {
 
 Result<Profile> merge(std::vector<Rank> ranks) {
   if (auto status = check(ranks); !status) return status;
+  align_clocks(ranks);
   Profile profile;
   for (int rank = 0; rank < ranks.back().ranks; ++rank)
     if (std::ranges::find(ranks, rank, &Rank::rank) == ranks.end()) profile.missing.push_back(rank);
