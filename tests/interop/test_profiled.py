@@ -83,15 +83,17 @@ def expect_done_as(told: dict[str, set[str]], document: Any) -> None:
 
 def profiled(program: c_programs.Program, folder: Path, *options: str, arguments: tuple[str, ...] = ()) -> Any:
     """The document of a run that has to end well."""
+    accelerates = "--accelerate" in options
     command = ["profile", "-o", str(folder), *options, "--", *program.start(RANKS, *arguments)]
-    done = start(program.found, folder.parent, *SENNIT, *command, SENNIT_EMULATE=str(len(options)), SENNIT_REPORT="1")
+    settings = {"SENNIT_EMULATE": str(int(accelerates)), "SENNIT_REPORT": "1"}
+    done = start(program.found, folder.parent, *SENNIT, *command, **settings)
     assert (done.returncode, done.stdout) == (0, "all arrived\n"), done.stdout + done.stderr
     assert f"the profile goes to {folder}" in done.stderr
     assert "of run time" in done.stderr
     assert "More: sennit report" in done.stderr
     document = report(folder)
     told = reported(done.stderr)
-    assert bool(told) == bool(options), done.stderr
+    assert bool(told) == accelerates, done.stderr
     expect_done_as(told, document)
     return document
 
@@ -162,6 +164,42 @@ def test_what_ends_a_request_is_told_to_its_begin(name: str, tmp_path: Path) -> 
         {"from": rank, "to": 1 - rank, "messages": 14, "bytes": 14 * sent} for rank in range(RANKS)
     ]
     assert [(each["type"], each["bytes"] > 0) for each in document["types"]] == [("MPI_DOUBLE", True)]
+
+
+@pytest.mark.parametrize("name", ["mpich", "openmpi"])
+def test_variables_of_the_mpi_are_sampled_and_those_that_fail_are_named(name: str, tmp_path: Path) -> None:
+    program, _ = have(name, "c_profiled.c")
+    queues = {each["name"]: each for each in profiled(program, tmp_path / "queues")["variables"]}
+    every = profiled(program, tmp_path / "every", "--pvar", "*", "--pvar", "more")["variables"]
+    for each in every:
+        assert (each["samples"] > 0) != bool(each["failed"]), each
+        assert len(each["points"]) == each["samples"]
+    if name == "openmpi":
+        wanted = {"pml_ob1_unexpected_msgq_length", "pml_ob1_posted_recvq_length"}
+        assert set(queues) == wanted
+        assert {each["failed"] for each in queues.values()} == {None}
+        assert wanted < {each["name"] for each in every}
+        assert any("MPI_T_pvar_get_info fails" in (each["failed"] or "") for each in every)
+    else:
+        assert not queues
+
+
+@pytest.mark.parametrize("name", ["mpich", "openmpi"])
+def test_clocks_of_hosts_are_put_side_by_side(name: str, tmp_path: Path) -> None:
+    """Two nodes that are pretended, whose clocks are one."""
+    program, _ = have(name, "c_observed.c")
+    *launch, path = program.start(RANKS)
+    script = tmp_path / "on_nodes"  # launchers put values in the place of variables in a command
+    script.write_text('SENNIT_NODE=node${PMIX_RANK:-$PMI_RANK} exec "$1"\n', encoding="utf-8")
+    on_nodes = ["sh", str(script), path]
+    folder = tmp_path / "run"
+    done = start(program.found, tmp_path, *SENNIT, "profile", "-o", str(folder), "--", *launch, *on_nodes)
+    assert done.returncode == 0, done.stderr
+    document = report(folder)
+    assert [rank["host"] for rank in document["ranks"]] == ["node0", "node1"]
+    assert document["ranks"][0]["clock_error_us"] < document["ranks"][1]["clock_error_us"] < 1e5
+    calls = {each["function"]: each["calls"] for each in document["skew"]}
+    assert calls["MPI_Allreduce"] == CALLS["MPI_Allreduce"], "waiting is known across hosts"
 
 
 @pytest.mark.parametrize("name", ["mpich", "openmpi"])

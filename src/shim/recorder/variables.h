@@ -48,7 +48,7 @@ class Variables {
       (void)of_.finalize();
       return;
     }
-    for (int i = 0; i < known; ++i) add(recorder, library, handle, i, patterns);
+    for (int i = 0; i < known; ++i) add(recorder, handle, i, patterns);
     every_ = static_cast<std::uint64_t>(1e6 / recorder.header().ns_per_tick.load(std::memory_order_relaxed));
     if (all_.empty()) return end();
     ready_.store(true, std::memory_order_release);
@@ -129,8 +129,7 @@ class Variables {
     return Kind::none;
   }
 
-  void add(profile::Recorder& recorder, const mpi::Library<Abi>& library, void* from, int at,
-           std::string_view patterns) {
+  void add(profile::Recorder& recorder, void* from, int at, std::string_view patterns) {
     constexpr int kNoObject = Abi::kFlavour == mpi::Flavour::mpich     ? 9700
                               : Abi::kFlavour == mpi::Flavour::openmpi ? 0
                                                                        : 1;
@@ -139,13 +138,13 @@ class Variables {
     int verbosity = 0, kind = 0, bind = 0, readonly = 0, continuous = 0, atomic = 0;
     typename Abi::Datatype type{};
     void* names = nullptr;
-    (void)library;
-    if (of_.get_info(at, name.data(), &name_length, &verbosity, &kind, &type, &names, text.data(), &text_length,
-                     &bind, &readonly, &continuous, &atomic) != 0 ||
-        !is_wanted(name.data(), patterns))
-      return;
+    const int told = of_.get_info(at, name.data(), &name_length, &verbosity, &kind, &type, &names, text.data(),
+                                  &text_length, &bind, &readonly, &continuous, &atomic);
+    const std::string known = told == 0 ? std::string(name.data()) : fmt::format("variable {}", at);
+    if (!is_wanted(known, patterns)) return;
+    const auto fail = [&](const std::string& why) { (void)recorder.variable(known, why); };
+    if (told != 0) return fail(fmt::format("MPI_T_pvar_get_info fails with {}", told));
     One made{.kind = kind_of(type, from)};
-    const auto fail = [&](const std::string& why) { (void)recorder.variable(name.data(), why); };
     if (made.kind == Kind::none) return fail("its values are no numbers");
     if (bind != kNoObject && bind != kNoObject + 1) return fail("it is of no communicator");
     void* const object = bind == kNoObject ? nullptr : static_cast<void*>(&world_);
@@ -158,7 +157,7 @@ class Variables {
       (void)of_.handle_free(session_, &made.handle);
       return fail(fmt::format("MPI_T_pvar_read fails with {}", code));
     }
-    made.index = recorder.variable(name.data(), {});
+    made.index = recorder.variable(known, {});
     all_.push_back(made);
   }
 
