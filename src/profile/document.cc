@@ -16,7 +16,7 @@ std::string_view name_of(Memory memory) {
 namespace {
 
 std::string_view name(GpuTimes times) {
-  constexpr std::array<std::string_view, 3> kNames{"none", "sampled", "all"};
+  constexpr std::array<std::string_view, 4> kNames{"none", "sampled", "all", "kernel"};
   return kNames[static_cast<std::size_t>(times)];
 }
 
@@ -31,6 +31,22 @@ Json of(const Spread& spread) {
 
 Json or_null(const std::string& text) {
   return text.empty() ? Json() : Json(text);
+}
+
+double seconds(std::uint64_t ns) {
+  return static_cast<double>(ns) / 1e9;
+}
+
+Json of(const Kernels& kernels) {
+  if (kernels.collected_ns == 0 && kernels.refused.empty()) return {};
+  return {{"seconds", seconds(kernels.collected_ns)},
+          {"kernels", kernels.kernels},
+          {"of_graphs", kernels.of_graphs},
+          {"lost", kernels.lost},
+          {"communication_seconds", seconds(kernels.communication_ns)},
+          {"computation_seconds", seconds(kernels.computation_ns)},
+          {"overlapped_seconds", seconds(kernels.both_ns)},
+          {"refused", or_null(kernels.refused)}};
 }
 
 Json of(const Rank& rank) {
@@ -54,6 +70,7 @@ Json of(const Rank& rank) {
           {"threads", rank.threads},
           {"calls_lost", rank.calls_lost},
           {"classes_lost", rank.classes_lost},
+          {"kernels", of(rank.kernels)},
           {"clock_error_us", static_cast<double>(rank.clock_error_ns) / 1e3}};
 }
 
@@ -67,6 +84,7 @@ Json of(const Row& row) {
           {"memory_in", name_of(row.memory_in)},
           {"memory_out", name_of(row.memory_out)},
           {"reduction", or_null(row.reduction)},
+          {"how", or_null(row.how)},
           {"phase", or_null(row.phase)},
           {"calls", row.calls},
           {"processes", row.processes},
@@ -84,7 +102,11 @@ Json of(const Row& row) {
           {"waited_seconds", row.waited_seconds},
           {"received_bytes", row.received},
           {"misses", row.misses},
-          {"missed_seconds", row.missed_seconds}};
+          {"missed_seconds", row.missed_seconds},
+          {"unseen", row.unseen},
+          {"captured", row.captured},
+          {"replayed", row.replayed},
+          {"replayed_bytes", row.replayed_bytes}};
 }
 
 Json of(const Polls& polls) {
@@ -94,6 +116,35 @@ Json of(const Polls& polls) {
           {"seconds", polls.seconds},
           {"missed_seconds", polls.missed_seconds},
           {"rank_missed_seconds", of(polls.rank_missed_seconds)}};
+}
+
+/// A variable of one process. A page needs no more points than it is wide.
+Json of(const Sampled& variable, const Rank& rank) {
+  constexpr std::size_t kMost = 1000;
+  const std::size_t step = variable.points.size() / kMost + 1;
+  Json points = Json::array();
+  for (std::size_t i = 0; i < variable.points.size(); i += step) {
+    std::uint64_t most = 0;
+    for (std::size_t j = i; j < std::min(i + step, variable.points.size()); ++j)
+      most = std::max(most, variable.points[j].value);
+    const auto since = static_cast<double>(variable.points[i].ns) - static_cast<double>(rank.init_ns);
+    points.push_back({since / 1e9, most});
+  }
+  return {
+      {"rank", rank.rank},
+      {"name", variable.name},
+      {"failed", or_null(variable.failed)},
+      {"samples", variable.samples},
+      {"mean", variable.samples == 0 ? 0 : static_cast<double>(variable.sum) / static_cast<double>(variable.samples)},
+      {"most", variable.most},
+      {"points", points}};
+}
+
+Json variables_of(const std::vector<Rank>& ranks) {
+  Json all = Json::array();
+  for (const Rank& rank : ranks)
+    for (const Sampled& one : rank.variables) all.push_back(of(one, rank));
+  return all;
 }
 
 template <class Range, class Make>
@@ -194,6 +245,7 @@ Json to_json(const Profile& profile) {
                                       {"late_seconds", late.late_seconds}};
                         })},
       {"unreadable", list(profile.left_out, [](const LeftOut& one) { return of(one); })},
+      {"variables", variables_of(profile.ranks)},
       {"skew", list(profile.skews, [](const Skew& skew) {
          return Json{{"function", skew.function},
                      {"communicator_size", skew.communicator_size},

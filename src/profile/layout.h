@@ -18,15 +18,17 @@
 namespace sennit::profile {
 
 inline constexpr std::array<char, 8> kMagic{'s', 'e', 'n', 'n', 'i', 't', 'p', 'f'};
-inline constexpr std::uint32_t kVersion = 2;
+inline constexpr std::uint32_t kVersion = 3;
 
 /// The kind of memory that one side of a call uses. Numbers are part of the file.
 enum class Memory : std::uint8_t { absent, host, pinned, managed, device };
 inline constexpr std::size_t kMemories = 5;
 
 // Limits of a file. What is beyond one of them is counted under the last index of its table, whose name says so.
-inline constexpr std::size_t kFunctions = 1024, kCommunicators = 4096, kReductions = 64, kTypes = 512, kPhases = 64;
+inline constexpr std::size_t kFunctions = 1024, kCommunicators = 4096, kReductions = 64, kTypes = 512, kPhases = 64,
+                             kHows = 256, kVariables = 64;
 inline constexpr std::size_t kSumSlots = std::size_t{1} << 15, kPeerSlots = std::size_t{1} << 14;
+inline constexpr std::size_t kSamples = std::size_t{1} << 15;  ///< of variables: the latest stay
 inline constexpr std::size_t kCallsInBlock = 800;
 
 template <std::size_t bytes>
@@ -42,8 +44,8 @@ void set(Name<bytes>& name, std::string_view text) {
 /// The way in which a process ended, as far as its file tells.
 enum class End : std::uint32_t { running, finalized, exited };
 
-/// Which calls' times on the GPU were taken, by events on their streams.
-enum class GpuTimes : std::uint32_t { none, sampled, all };
+/// Which calls' times on the GPU were taken, by events on their streams, or of all calls by the records of kernels.
+enum class GpuTimes : std::uint32_t { none, sampled, all, kernel };
 
 struct Header {
   std::array<char, 8> magic;
@@ -63,9 +65,17 @@ struct Header {
   std::atomic<std::uint64_t> init, last;  ///< the first call's end (MPI_Init), the last one's or the finalization
   std::atomic<std::uint64_t> calls_lost;  ///< calls that the rings no longer have; the sums do
   std::atomic<std::uint64_t> classes_lost;  ///< calls whose class found no slot: summed by function alone
-  std::atomic<std::uint32_t> functions, communicators, reductions, types, phases;  ///< names that are there
+  std::atomic<std::uint32_t> functions, communicators, reductions, types, phases, hows;  ///< names that are there
+  std::atomic<std::uint32_t> variables;                                                  ///< that are there
+  std::atomic<std::uint64_t> samples;                     ///< so far; the next one's place is this modulo kSamples
+  std::atomic<std::uint64_t> kernels_begin, kernels_end;  ///< while kernels were collected; 0: they were not
+  std::atomic<std::uint64_t> kernels;                     ///< and copies, those of graphs too
+  std::atomic<std::uint64_t> kernels_of_graphs;           ///< which are of no call, and in no time below
+  std::atomic<std::uint64_t> kernels_lost;                ///< that had not ended at the collection's end
+  std::atomic<std::uint64_t> gpu_communication_ns, gpu_computation_ns, gpu_both_ns;  ///< see Overlap
   Name<64> host;
   Name<256> program, mpi, nccl;
+  Name<160> kernels_refused;  ///< the reason why kernels were not collected, where they were to be
 };
 
 struct Communicator {
@@ -88,6 +98,7 @@ struct Call {
   std::uint8_t in_place;
   std::uint8_t at_once;  ///< other threads of the process that were in calls, at its begin
   std::uint8_t missed;   ///< 1: it asked for something that was not there
+  std::uint8_t how;      ///< who did it, as the drop-in has said; 0: nobody has
 };
 static_assert(sizeof(Call) == 72);
 
@@ -111,8 +122,12 @@ struct Sum : Slot {
   std::atomic<std::uint64_t> calls, bytes_in, bytes_out, time, most, device_calls, device_ns, at_once;
   std::atomic<std::uint64_t> least;                     ///< and one more; 0: no call has ended
   std::atomic<std::uint64_t> requests, flight, waited;  ///< of these calls' requests that have ended, see Ended
-  std::atomic<std::uint64_t> received;                  ///< bytes, see Call
-  std::atomic<std::uint64_t> misses, missed;            ///< calls that found nothing, and their time
+  std::atomic<std::uint64_t> unseen;          ///< requests that ended where nobody looked, and are in none of these
+  std::atomic<std::uint64_t> received;        ///< bytes, see Call
+  std::atomic<std::uint64_t> misses, missed;  ///< calls that found nothing, and their time
+  std::atomic<std::uint64_t> captured;        ///< calls that were put into a CUDA graph, and did nothing else
+  std::atomic<std::uint64_t> replayed,
+      replayed_bytes;  ///< that such graphs have done since, and what calls' larger sides had
 };
 
 /// What is told of a request when it has ended.
@@ -125,6 +140,17 @@ struct Ended {
 /// Messages with one other rank of the job. The key is 2 * (rank + 1) + whether this rank sends.
 struct Peer : Slot {
   std::atomic<std::uint64_t> messages, bytes;
+};
+
+/// A variable that the MPI tells of itself (MPI_T), looked at now and then.
+struct Variable {
+  Name<96> name;
+  Name<64> failed;  ///< the reason why it is not looked at
+  std::atomic<std::uint64_t> samples, sum, most;
+};
+struct Sample {
+  std::uint64_t time, value;
+  std::uint32_t variable, unused;
 };
 
 /// Calls of one thread, in order. `number` counts the thread's blocks: of two blocks the lower number is older.
@@ -143,6 +169,9 @@ struct Tables {
   std::array<Name<32>, kReductions> reduction;
   std::array<Name<32>, kTypes> type;
   std::array<Name<64>, kPhases> phase;
+  std::array<Name<128>, kHows> how;
+  std::array<Variable, kVariables> variable;
+  std::array<Sample, kSamples> sample;
   std::array<Sum, kFunctions> rest;  ///< by function: calls of classes beyond kSumSlots
   std::array<Sum, kSumSlots> sum;
   std::array<Peer, kPeerSlots> peer;
@@ -154,6 +183,7 @@ struct Class {
   std::uint8_t reduction = 0, phase = 0;
   std::uint8_t bin = 0;  ///< bin_of()
   Memory memory_in = Memory::absent, memory_out = Memory::absent;
+  std::uint8_t how = 0;
 
   /// Never 0.
   constexpr std::uint64_t key() const {
@@ -166,6 +196,7 @@ struct Class {
     put(bin, 7);
     put(static_cast<std::uint64_t>(memory_in), 3);
     put(static_cast<std::uint64_t>(memory_out), 3);
+    put(how, 8);
     return bits;
   }
   static constexpr Class of(std::uint64_t key) {
@@ -175,6 +206,7 @@ struct Class {
       return value;
     };
     Class found;
+    found.how = static_cast<std::uint8_t>(take(8));
     found.memory_out = static_cast<Memory>(take(3));
     found.memory_in = static_cast<Memory>(take(3));
     found.bin = static_cast<std::uint8_t>(take(7));
@@ -198,7 +230,8 @@ constexpr Class class_of(const Call& call) {
           call.phase,
           bin_of(call.bytes_in > call.bytes_out ? call.bytes_in : call.bytes_out),
           call.memory_in,
-          call.memory_out};
+          call.memory_out,
+          call.how};
 }
 inline constexpr std::uint8_t kLastBin = 65,
                               kUnknownBin = 66;  // the latter is of calls without a class, see Tables::rest

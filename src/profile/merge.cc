@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "profile/host_clocks.h"
+
 namespace sennit::profile {
 
 namespace {
@@ -48,17 +50,19 @@ std::map<std::size_t, LeftOut> of_other_runs(std::vector<Process>& processes) {
 }
 
 /// Calls with equal keys are one row.
-using RowKey = std::tuple<std::string, std::uint32_t, std::uint8_t, Memory, Memory, std::string, std::string>;
+using RowKey =
+    std::tuple<std::string, std::uint32_t, std::uint8_t, Memory, Memory, std::string, std::string, std::string>;
 
 RowKey key_of(const Rank& rank, const Class& of) {
-  if (of.bin == kUnknownBin) return {rank.functions[of.function], 0, of.bin, {}, {}, {}, {}};
+  if (of.bin == kUnknownBin) return {rank.functions[of.function], 0, of.bin, {}, {}, {}, {}, {}};
   return {rank.functions[of.function],
           rank.communicators[of.communicator].size,
           of.bin,
           of.memory_in,
           of.memory_out,
           rank.reductions[of.reduction],
-          rank.phases[of.phase]};
+          rank.phases[of.phase],
+          rank.hows[of.how]};
 }
 
 std::vector<Row> rows_of(const std::vector<Rank>& ranks) {
@@ -71,7 +75,7 @@ std::vector<Row> rows_of(const std::vector<Rank>& ranks) {
       Row& row = at->second;
       if (is_new)
         std::tie(row.function, row.communicator_size, row.bin, row.memory_in, row.memory_out, row.reduction,
-                 row.phase) = key;
+                 row.phase, row.how) = key;
       const double least_us = static_cast<double>(sums.least_ns) / kMicrosecond;
       if (sums.calls != 0) row.least_us = row.calls == 0 ? least_us : std::min(row.least_us, least_us);
       row.most_us = std::max(row.most_us, static_cast<double>(sums.most_ns) / kMicrosecond);
@@ -87,6 +91,10 @@ std::vector<Row> rows_of(const std::vector<Rank>& ranks) {
       row.received += sums.received;
       row.misses += sums.misses;
       row.missed_seconds += static_cast<double>(sums.missed_ns) / kSecond;
+      row.unseen += sums.unseen;
+      row.captured += sums.captured;
+      row.replayed += sums.replayed;
+      row.replayed_bytes += sums.replayed_bytes;
       if (sums.calls != 0) seconds[key] += static_cast<double>(sums.ns) / kSecond;
     }
     for (const auto& [key, took] : seconds) {
@@ -177,12 +185,16 @@ std::vector<Partners> partners_of(const std::vector<Rank>& ranks, const std::vec
   return all;
 }
 
+bool are_on_several_hosts(const std::vector<Process>& processes) {
+  return std::ranges::any_of(processes, [&](const Process& one) { return one.rank.host != processes.front().rank.host; });
+}
+
 /// The run by each clock, from the first process's begin on. All are as long as the longest.
 std::map<std::string, RunSpan> spans_of(const std::vector<Rank>& ranks) {
   std::map<std::string, RunSpan> spans;
   for (const Rank& rank : ranks) {
     if (rank.init_ns == 0 || rank.last_ns < rank.init_ns) continue;
-    const auto [at, is_new] = spans.try_emplace(clock_of(rank), RunSpan{rank.init_ns, rank.last_ns});
+    const auto [at, is_new] = spans.try_emplace(rank.clock, RunSpan{rank.init_ns, rank.last_ns});
     at->second.begin_ns = std::min(at->second.begin_ns, rank.init_ns);
     at->second.end_ns = std::max(at->second.end_ns, rank.last_ns);
   }
@@ -203,7 +215,9 @@ Result<Profile> merge(std::size_t files, ReadFile read) {
   std::map<std::string, TypeUse> types;
   Status unreadable(Code::invalid_argument, "there is no process's file", {},
                     "Name the folder that sennit profile wrote");
-  // Calls are looked at before it is known that a file is of another run: then all are looked at again.
+  // Calls are looked at before it is known that a file is of another run, or that the job has several hosts: then all
+  // are looked at again.
+  HostClocks clocks;
   for (bool again = true; again;) {
     processes.clear();
     meetings = {};
@@ -217,6 +231,7 @@ Result<Profile> merge(std::size_t files, ReadFile read) {
         left_out[i] = {rank.status().where(), rank.status().what()};
         continue;
       }
+      clocks.align(*rank);
       meetings.come(*rank);
       messages.add(*rank);
       count_types(*rank, types);
@@ -230,6 +245,12 @@ Result<Profile> merge(std::size_t files, ReadFile read) {
     if (others.size() == processes.size())
       return Status(Code::corrupt, others.begin()->second.why, others.begin()->second.origin,
                     "Profile the program again");
+    if (!again && clocks.empty() && are_on_several_hosts(processes)) {
+      for (const Process& one : processes)
+        if (const Result<Rank> rank = read(one.file); rank.ok()) clocks.add(*rank);
+      clocks.compare(processes.front().rank.host);
+      again = true;
+    }
   }
   std::ranges::stable_sort(processes, {}, [](const Process& one) { return one.rank.rank; });
   for (Process& one : processes) {
@@ -247,10 +268,11 @@ Result<Profile> merge(std::size_t files, ReadFile read) {
   if (!spans.empty()) profile.span_ns = spans.begin()->second.length_ns();
   profile.queues = messages.queues(spans.empty() ? RunSpan() : spans.begin()->second);
   for (const Process& one : processes) {
-    const Result<Rank> rank = read(one.file);
+    Result<Rank> rank = read(one.file);
     if (!rank) continue;  // it was there before, and is told of
+    clocks.align(*rank);
     const auto waits = meetings.waits(*rank);
-    if (const auto span = spans.find(clock_of(*rank)); span != spans.end())
+    if (const auto span = spans.find(rank->clock); span != spans.end())
       profile.timeline.push_back(activity_of(*rank, waits, span->second));
   }
   profile.skews = meetings.skews();

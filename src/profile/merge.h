@@ -21,7 +21,7 @@ struct Spread {
 
 /// Calls of one function that are alike, of all processes.
 struct Row {
-  std::string function, reduction, phase;
+  std::string function, reduction, phase, how;
   std::uint32_t communicator_size = 0;  ///< 0: it has no communicator, or that is not known
   std::uint8_t bin = 0;                 ///< of the larger side's bytes: bin_of(), kUnknownBin
   Memory memory_in = Memory::absent, memory_out = Memory::absent;
@@ -37,6 +37,9 @@ struct Row {
   std::uint64_t received = 0;                     ///< bytes that came, of receives
   std::uint64_t misses = 0;                       ///< calls that found nothing
   double missed_seconds = 0;
+  std::uint64_t unseen = 0;                        ///< requests that ended where nobody looked
+  std::uint64_t captured = 0;                      ///< of these calls, put into a CUDA graph
+  std::uint64_t replayed = 0, replayed_bytes = 0;  ///< by graphs since: calls, and bytes of their larger sides
 };
 
 /// Questions for what may not be there yet: MPI_Iprobe, MPI_Test and their like.

@@ -80,8 +80,8 @@ QueueLength length_of(std::vector<std::uint64_t> begins, std::vector<std::uint64
 }
 
 void MessageEnds::add(const Rank& rank) {
-  if (clock_.empty()) clock_ = clock_of(rank);
-  on_one_clock_ = on_one_clock_ && clock_ == clock_of(rank);
+  if (clock_.empty()) clock_ = rank.clock;
+  on_one_clock_ = on_one_clock_ && clock_ == rank.clock;
   error_ns_ = std::max(error_ns_, rank.clock_error_ns);
   const Wildcards wildcards = wildcards_of(rank.mpi);
   std::vector<Ways> ways;
@@ -122,7 +122,7 @@ ReconstructedQueues MessageEnds::queues(const RunSpan& run) {
   ReconstructedQueues all;
   all.left_out = left_out_;
   if (!on_one_clock_) {
-    all.why_not = "the ranks are on several hosts, whose clocks are not compared";
+    all.why_not = "the ranks are on several hosts, whose clocks could not be compared";
     return all;
   }
   struct Entries {

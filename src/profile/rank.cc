@@ -59,7 +59,8 @@ struct Ticks {
 
 /// Requests may end, and GPUs be done, in another thread's slot than the call's.
 bool has_any(const Sum& sum) {
-  return value(sum.calls) != 0 || value(sum.requests) != 0 || value(sum.device_calls) != 0;
+  return value(sum.calls) != 0 || value(sum.requests) != 0 || value(sum.device_calls) != 0 ||
+         value(sum.replayed) != 0;
 }
 
 Sums sums_of(const Sum& sum, Class of, const Ticks& ticks) {
@@ -79,24 +80,41 @@ Sums sums_of(const Sum& sum, Class of, const Ticks& ticks) {
           ticks.length(value(sum.waited)),
           value(sum.received),
           value(sum.misses),
-          ticks.length(value(sum.missed))};
+          ticks.length(value(sum.missed)),
+          value(sum.captured),
+          value(sum.replayed),
+          value(sum.replayed_bytes),
+          value(sum.unseen)};
+}
+
+Kernels kernels_of(const Header& header, const Ticks& ticks) {
+  const std::uint64_t begin = value(header.kernels_begin), end = value(header.kernels_end);
+  return {begin != 0 && end > begin ? ticks.length(end - begin) : 0,
+          value(header.kernels),
+          value(header.kernels_of_graphs),
+          value(header.kernels_lost),
+          value(header.gpu_communication_ns),
+          value(header.gpu_computation_ns),
+          value(header.gpu_both_ns),
+          text(header.kernels_refused)};
 }
 
 /// Indices that a file's record names.
 struct Indices {
   const Rank& rank;
-  bool hold(unsigned function, unsigned communicator, unsigned reduction, unsigned phase, Memory in,
+  bool hold(unsigned function, unsigned communicator, unsigned reduction, unsigned phase, unsigned how, Memory in,
             Memory out) const {
     return function < rank.functions.size() && communicator < rank.communicators.size() &&
-           reduction < rank.reductions.size() && phase < rank.phases.size() &&
+           reduction < rank.reductions.size() && phase < rank.phases.size() && how < rank.hows.size() &&
            static_cast<std::size_t>(in) < kMemories && static_cast<std::size_t>(out) < kMemories;
   }
   bool hold(const Class& of) const {
-    return hold(of.function, of.communicator, of.reduction, of.phase, of.memory_in, of.memory_out) &&
+    return hold(of.function, of.communicator, of.reduction, of.phase, of.how, of.memory_in, of.memory_out) &&
            of.bin <= kLastBin;
   }
   bool hold(const Call& call) const {
-    return hold(call.function, call.communicator, call.reduction, call.phase, call.memory_in, call.memory_out) &&
+    return hold(call.function, call.communicator, call.reduction, call.phase, call.how, call.memory_in,
+                call.memory_out) &&
            call.type < rank.types.size() && call.begin <= call.end;
   }
 };
@@ -131,18 +149,19 @@ Result<Rank> read_rank(std::span<const std::byte> content, std::string_view orig
   rank.ranks = header.ranks;
   rank.process = header.process;
   rank.threads = header.threads_seen;
-  rank.host = text(header.host);
+  rank.host = rank.clock = text(header.host);
   rank.program = text(header.program);
   rank.mpi = text(header.mpi);
   rank.nccl = text(header.nccl);
   rank.accelerated = header.accelerated != 0;
   rank.gpu_times = header.gpu_times;
-  if (rank.gpu_times > GpuTimes::all) return corrupt("the GPU's times are of no kind that is known", origin);
+  if (rank.gpu_times > GpuTimes::kernel) return corrupt("the GPU's times are of no kind that is known", origin);
   rank.end = header.end.load(std::memory_order_acquire);
   if (rank.end > End::exited) return corrupt("the process ended in no way that is known", origin);
   rank.wall_ns = header.wall_ns;
   rank.init_ns = ticks.time(value(header.init));
   rank.last_ns = ticks.time(value(header.last));
+  rank.kernels = kernels_of(header, ticks);
   rank.clock_error_ns = header.clock_error_ns;
   rank.calls_lost = value(header.calls_lost);
   rank.classes_lost = value(header.classes_lost);
@@ -151,6 +170,7 @@ Result<Rank> read_rank(std::span<const std::byte> content, std::string_view orig
       !read_names(tables.reduction, header.reductions.load(std::memory_order_acquire), rank.reductions) ||
       !read_names(tables.type, header.types.load(std::memory_order_acquire), rank.types) ||
       !read_names(tables.phase, header.phases.load(std::memory_order_acquire), rank.phases) ||
+      !read_names(tables.how, header.hows.load(std::memory_order_acquire), rank.hows) ||
       communicators > kCommunicators)
     return corrupt("a table has more names than room", origin);
   for (std::uint32_t i = 0; i < communicators; ++i) {
@@ -177,6 +197,19 @@ Result<Rank> read_rank(std::span<const std::byte> content, std::string_view orig
     if (key < 2 || key / 2 - 1 > static_cast<std::uint64_t>(std::numeric_limits<int>::max()))
       return corrupt("messages with a rank that cannot be", origin);
     rank.messages.push_back({static_cast<int>(key / 2 - 1), (key & 1) != 0, value(peer.messages), value(peer.bytes)});
+  }
+  const std::uint32_t variables = header.variables.load(std::memory_order_acquire);
+  if (variables > kVariables) return corrupt("a table has more names than room", origin);
+  for (std::uint32_t i = 0; i < variables; ++i) {
+    const Variable& one = tables.variable[i];
+    rank.variables.push_back(
+        {text(one.name), text(one.failed), value(one.samples), value(one.sum), value(one.most), {}});
+  }
+  const std::uint64_t samples = header.samples.load(std::memory_order_acquire);
+  for (std::uint64_t i = samples > kSamples ? samples - kSamples : 0; i < samples; ++i) {
+    const Sample& one = tables.sample[i % kSamples];
+    if (one.variable >= variables) return corrupt("a sample is of no variable", origin);
+    rank.variables[one.variable].points.push_back({ticks.time(one.time), one.value});
   }
   const auto* const blocks = std::launder(reinterpret_cast<const Block*>(content.data() + sizeof(Tables)));
   const std::uint32_t taken = std::min(header.blocks_taken.load(std::memory_order_acquire), header.blocks);

@@ -25,12 +25,32 @@ struct Sums {
   std::uint64_t device_calls = 0, device_ns = 0, at_once = 0;
   std::uint64_t requests = 0, flight_ns = 0, waited_ns = 0, received = 0;
   std::uint64_t misses = 0, missed_ns = 0;
+  std::uint64_t captured = 0, replayed = 0, replayed_bytes = 0;
+  std::uint64_t unseen = 0;
 };
 
 struct Messages {
   int peer = 0;  ///< rank of the job
   bool sent = false;
   std::uint64_t messages = 0, bytes = 0;
+};
+
+/// Kernels and copies on GPUs, while they were collected. See Header.
+struct Kernels {
+  std::uint64_t collected_ns = 0;  ///< 0: they were not
+  std::uint64_t kernels = 0, of_graphs = 0, lost = 0;
+  std::uint64_t communication_ns = 0, computation_ns = 0, both_ns = 0;
+  std::string refused;
+};
+
+/// What the MPI said of itself, see Variable.
+struct Sampled {
+  struct Point {
+    std::uint64_t ns, value;
+  };
+  std::string name, failed;
+  std::uint64_t samples = 0, sum = 0, most = 0;
+  std::vector<Point> points;  ///< the latest, in order
 };
 
 struct NamedCommunicator {
@@ -44,17 +64,20 @@ struct Rank {
   int rank = -1, ranks = -1;
   std::uint32_t process = 0, threads = 0;
   std::string host, program, mpi, nccl;
+  std::string clock;  ///< the host whose clock all times are of
   bool accelerated = false;
   GpuTimes gpu_times = GpuTimes::none;
   End end = End::running;  ///< running: it was killed, or has not ended yet
   std::int64_t wall_ns = 0;
   std::uint64_t init_ns = 0, last_ns = 0;  ///< `last_ns`: of what is known, where the process was killed
+  Kernels kernels;
   std::uint64_t clock_error_ns = 0;
   std::uint64_t calls_lost = 0, classes_lost = 0;
-  std::vector<std::string> functions, reductions, types, phases;
+  std::vector<std::string> functions, reductions, types, phases, hows;
   std::vector<NamedCommunicator> communicators;
   std::vector<Sums> sums;
   std::vector<Messages> messages;
+  std::vector<Sampled> variables;
   std::vector<TimedCall> calls;  ///< by thread, in order; of all threads not sorted
 
   /// The time that the process's share is of: from MPI_Init's end, or the first call, to the end.

@@ -188,12 +188,32 @@ void Recorder::end_request(Thread& thread, const Class& of, const Ended& ended) 
   add(shared, sum.received, ended.received);
 }
 
+void Recorder::end_unseen(Thread& thread, const Class& of) {
+  Found<Sum> found;
+  Sum& sum = sum_of(thread, of, found);
+  add(found.slot == nullptr || thread.owner_ == kEverybody, sum.unseen, 1);
+}
+
 void Recorder::add_device_time(Thread& thread, const Class& of, std::uint64_t calls, std::uint64_t ns) {
   Found<Sum> found;
   Sum& sum = sum_of(thread, of, found);
   const bool shared = found.slot == nullptr || thread.owner_ == kEverybody;
   add(shared, sum.device_calls, calls);
   add(shared, sum.device_ns, ns);
+}
+
+void Recorder::add_captured(Thread& thread, const Class& of) {
+  Found<Sum> found;
+  Sum& sum = sum_of(thread, of, found);
+  add(found.slot == nullptr || thread.owner_ == kEverybody, sum.captured, 1);
+}
+
+void Recorder::add_replays(Thread& thread, const Class& of, std::uint64_t calls, std::uint64_t bytes) {
+  Found<Sum> found;
+  Sum& sum = sum_of(thread, of, found);
+  const bool shared = found.slot == nullptr || thread.owner_ == kEverybody;
+  add(shared, sum.replayed, calls);
+  add(shared, sum.replayed_bytes, bytes);
 }
 
 void Recorder::record(Thread& thread, const Call& call, Found<Sum>& found) {
@@ -213,12 +233,14 @@ void Recorder::record(Thread& thread, const Call& call, Found<Sum>& found) {
     add(shared, sum.misses, 1);
     add(shared, sum.missed, time);
   }
-  // A process may be killed at any time, and the tick is then as long as was known last.
+  // A process may be killed at any time, and the tick is then as long as was known last: each time twice as exactly,
+  // so that times are always as good as one look at the clocks.
   if (clock_.counts_cycles() && call.end >= thread.calibration_) {
-    constexpr double kEvery = 1e9;  // ns
+    constexpr double kMost = 1e9;  // ns
     if (thread.calibration_ != 0) calibrate();
+    const double ns_per_tick = tables_->header.ns_per_tick.load(std::memory_order_relaxed);
     thread.calibration_ =
-        call.end + static_cast<std::uint64_t>(kEvery / tables_->header.ns_per_tick.load(std::memory_order_relaxed));
+        call.end + std::min(call.end - tables_->header.begin, static_cast<std::uint64_t>(kMost / ns_per_tick));
   }
   if ((thread.block_ == nullptr || value(thread.block_->count) == kCallsInBlock) && !next_block(thread))
     return add(tables_->header.calls_lost, 1);
@@ -286,6 +308,31 @@ std::uint16_t Recorder::type(std::string_view name) {
 }
 std::uint8_t Recorder::phase(std::string_view name) {
   return static_cast<std::uint8_t>(index_of(tables_->phase, tables_->header.phases, name));
+}
+std::uint8_t Recorder::how(std::string_view name) {
+  return static_cast<std::uint8_t>(index_of(tables_->how, tables_->header.hows, name));
+}
+
+std::uint16_t Recorder::variable(std::string_view name, std::string_view failed) {
+  const std::lock_guard lock(names_);
+  std::atomic<std::uint32_t>& count = tables_->header.variables;
+  const std::uint32_t known = count.load(std::memory_order_relaxed);
+  if (known == kVariables) return kVariables - 1;
+  Variable& place = tables_->variable[known];
+  profile::set(place.name, known + 1 == kVariables ? std::string_view("others") : name);
+  profile::set(place.failed, failed);
+  count.store(known + 1, std::memory_order_release);
+  return static_cast<std::uint16_t>(known);
+}
+
+void Recorder::sample(std::uint16_t variable, std::uint64_t time, std::uint64_t value) {
+  Variable& of = tables_->variable[variable];
+  add(false, of.samples, 1);
+  add(false, of.sum, value);
+  keep(of.most, value, std::greater<>());
+  const std::uint64_t samples = tables_->header.samples.load(std::memory_order_relaxed);
+  tables_->sample[samples % kSamples] = {time, value, variable, 0};
+  tables_->header.samples.store(samples + 1, std::memory_order_release);
 }
 
 std::uint16_t Recorder::communicator(const Communicator& made) {

@@ -64,8 +64,14 @@ class Recorder {
   }
   /// Tells the calls of a class that one of their requests has ended.
   void end_request(Thread& thread, const Class& of, const Ended& ended);
+  /// Tells them that one has ended, nobody knows when.
+  void end_unseen(Thread& thread, const Class& of);
   /// Tells the calls of a class how long so many of them took together on a GPU.
   void add_device_time(Thread& thread, const Class& of, std::uint64_t calls, std::uint64_t ns);
+  /// Tells the calls of a class that one of them was put into a CUDA graph, in place of being done.
+  void add_captured(Thread& thread, const Class& of);
+  /// Tells them that such graphs have done so many, of so many bytes on their larger sides.
+  void add_replays(Thread& thread, const Class& of, std::uint64_t calls, std::uint64_t bytes);
   /// Counts a message with a rank of the job; a negative one is none of it.
   void count_message(Thread& thread, int rank, bool sent, std::uint64_t bytes, Found<Peer>& found);
   void count_message(int rank, bool sent, std::uint64_t bytes) {
@@ -78,6 +84,11 @@ class Recorder {
   std::uint8_t reduction(std::string_view name);
   std::uint16_t type(std::string_view name);
   std::uint8_t phase(std::string_view name);
+  std::uint8_t how(std::string_view name);
+  /// Each call adds one. `failed`: the reason why it will have no samples.
+  std::uint16_t variable(std::string_view name, std::string_view failed);
+  /// What a variable is at a time. One thread at a time.
+  void sample(std::uint16_t variable, std::uint64_t time, std::uint64_t value);
   /// Each call adds one: communicators are told apart by their maker.
   std::uint16_t communicator(const Communicator& made);
 
@@ -87,6 +98,7 @@ class Recorder {
   void end_run(std::uint64_t time, End end);
 
   Header& header() { return tables_->header; }
+  const Header& header() const { return tables_->header; }
   /// The file's content, as far as threads have published it.
   std::span<const std::byte> bytes() const { return {memory_, bytes_}; }
 

@@ -28,7 +28,7 @@ void Meetings::visit(const Rank& rank, const Visit& each) {
 void Meetings::come(const Rank& rank) {
   std::vector<const std::string*> functions;
   for (const std::string& function : rank.functions) functions.push_back(&*names_.insert(function).first);
-  const std::string* const clock = &*names_.insert(clock_of(rank)).first;
+  const std::string* const clock = &*names_.insert(rank.clock).first;
   visit(rank, [&](Meeting& meeting, std::size_t i) {
     const Call& call = rank.calls[i].call;
     if (meeting.came++ == 0 || call.begin > meeting.last_begin) {

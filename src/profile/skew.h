@@ -34,11 +34,6 @@ struct Lateness {
   double late_seconds = 0;  ///< behind the last one but one
 };
 
-/// The clock that a rank's times are of. Times of two clocks are not compared.
-inline const std::string& clock_of(const Rank& rank) {
-  return rank.host;
-}
-
 /// Ranks come to it one after the other, in any order; then each is asked how long it waited.
 class Meetings {
  public:

@@ -47,7 +47,7 @@ Status write_trace(std::ostream& out, const std::vector<std::size_t>& kept, Read
     if (!rank) return rank.status();
     calls += rank->calls.size();
     for (const TimedCall& one : rank->calls) {
-      const auto [at, is_new] = begins.try_emplace(clock_of(*rank), one.call.begin);
+      const auto [at, is_new] = begins.try_emplace(rank->clock, one.call.begin);
       at->second = std::min(at->second, one.call.begin);
     }
   }
@@ -57,7 +57,7 @@ Status write_trace(std::ostream& out, const std::vector<std::size_t>& kept, Read
     if (!rank) return rank.status();
     trace.name_process(process, rank->rank >= 0 ? fmt::format("rank {} on {}", rank->rank, rank->host)
                                                 : fmt::format("process {} on {}", rank->process, rank->host));
-    const std::uint64_t begin = begins[clock_of(*rank)];
+    const std::uint64_t begin = begins[rank->clock];
     std::int64_t named = -1;
     for (const TimedCall& one : rank->calls) {
       if (one.thread != named) trace.name_thread(process, one.thread, fmt::format("thread {}", one.thread));

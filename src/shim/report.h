@@ -33,12 +33,30 @@ class Names {
   Number number_of(std::string_view text);
   const std::string& text_of(Number number) const { return *places_[number].load(std::memory_order_acquire); }
 
+  static constexpr std::size_t kPlaces = 1024;  ///< a limit of numbers; half as many texts are told apart
+
  private:
-  static constexpr std::size_t kPlaces = 1024;  // a limit: of texts that are told apart
   static constexpr std::size_t kMost = kPlaces / 2;
 
   std::array<std::atomic<const std::string*>, kPlaces> places_{};  // by hash, then the next free one
   std::atomic<std::size_t> known_{0};
+};
+
+/// Tells an observer how the calling thread's running call is done (front.h).
+class HowListener {
+ public:
+  using Tell = void(const char* how, std::size_t length);
+
+  HowListener() = default;
+  /// `place`: where the observer's function stands once there is one.
+  explicit HowListener(Tell* const* place) : place_(place) {}
+  bool listens() const { return place_ != nullptr && *place_ != nullptr; }
+  void tell(std::string_view how) const {
+    if (listens()) (*place_)(how.data(), how.size());
+  }
+
+ private:
+  Tell* const* place_ = nullptr;
 };
 
 /// Calls are counted without a lock: a row is a few atomics, which is found by the numbers of its texts.

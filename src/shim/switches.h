@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "base/units.h"
+#include "shim/report.h"
 
 namespace sennit::shim {
 
@@ -34,6 +35,7 @@ struct Switches {
   /// Bytes of a one-sided accumulate that a GPU does rather than the host. A default: it is sooner at every length (2
   /// x H200: 1 KiB in 21 instead of 41 µs, 64 KiB in 25 instead of 119).
   std::uint64_t accumulate_from = 0;
+  HowListener listener;  ///< the observer before the drop-in; not from the environment
 
   /// Reads SENNIT_REPORT, SENNIT_EXPLAIN, SENNIT_EMULATE, SENNIT_OPS, SENNIT_BETWEEN, SENNIT_TAKE, SENNIT_LINGER and
   /// SENNIT_ACCUMULATE, and CUDA's own CUDA_LAUNCH_BLOCKING. SENNIT_DISABLE keeps the drop-in from being loaded at

@@ -13,7 +13,7 @@ from conftest import ROOT, Programs, check_snapshot, data, shown
 from sennit.model.document import parse
 from sennit.model.profile import Profile
 from sennit.programs.problem import Problem
-from sennit.verbs.profile import is_of_launcher, make_folder
+from sennit.verbs.profile import is_of_launcher, make_folder, seconds_of
 from sennit.views.profile_text import headline, print_profile
 
 
@@ -139,3 +139,10 @@ def test_nothing_starts_without_a_command(programs: Programs) -> None:
     assert done.returncode == 3
     assert "libsennit-recorder.so" in done.stderr
     assert not list(programs.folder.glob("sennit-profile-*")), "no folder is left behind"
+
+
+def test_kernels_are_collected_for_whole_seconds() -> None:
+    assert seconds_of("5s") == seconds_of("5") == 5
+    for wrong in ("0s", "soon", "-1s", "1.5s", "s"):
+        with pytest.raises(Problem, match="is no time"):
+            seconds_of(wrong)

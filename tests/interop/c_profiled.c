@@ -49,6 +49,18 @@ int main(int argc, char** argv) {
   MPI_Ibarrier(MPI_COMM_WORLD, &one);
   MPI_Wait(&one, MPI_STATUS_IGNORE);
 
+  /* A request that some library ends, which has its own way to the MPI. */
+  MPI_Irecv(theirs[1], kRoom, MPI_DOUBLE, left, 8, MPI_COMM_WORLD, &one);
+  MPI_Send(mine, kSent, MPI_DOUBLE, right, 8, MPI_COMM_WORLD);
+  PMPI_Wait(&one, MPI_STATUS_IGNORE);
+  for (int i = 0; i < 2; ++i) { /* its handle, sooner or later */
+    MPI_Irecv(theirs[i], kRoom, MPI_DOUBLE, left, 9, MPI_COMM_WORLD, &requests[i]);
+    MPI_Irecv(theirs[2 + i], kRoom, MPI_DOUBLE, left, 10, MPI_COMM_WORLD, &requests[2 + i]);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  for (int i = 0; i < 4; ++i) MPI_Send(mine, kSent, MPI_DOUBLE, right, 9 + i % 2, MPI_COMM_WORLD);
+  MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
+
   MPI_Pcontrol(2);
   for (int i = 0; i < 5; ++i) MPI_Iprobe(MPI_ANY_SOURCE, 91, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
   MPI_Pcontrol(1);

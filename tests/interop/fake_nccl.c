@@ -229,6 +229,7 @@ static ncclResult_t call(const char* name, const void* in, void* out, size_t cou
     if (scale == NULL) return ncclInvalidArgument;
     one.scale = scale->value;
   }
+  profiler_tell(comm, name, in, out, count, type, root);
   if (group.depth == 0) return run(&one, 1);
   if (group.calls == 64) return ncclInternalError;
   group.call[group.calls++] = one;

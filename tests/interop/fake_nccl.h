@@ -55,6 +55,8 @@ struct ncclComm {
   struct Shared* shared;
   struct Scale scale[8];
   int scales;
+  void* profiler; /* a plug-in's context */
+  int profiler_mask;
 };
 
 /* Only the functions of NCCL's are for others. */
@@ -66,4 +68,9 @@ ncclResult_t await_all(const struct ncclComm* comm);
 ncclResult_t meet(struct ncclComm* comm);
 /* Whether a group is open, whose end then awaits the communicator's ranks. */
 bool left_to_group(struct ncclComm* comm);
+/* What a plug-in is told of. */
+void profiler_begin(struct ncclComm* comm);
+void profiler_tell(struct ncclComm* comm, const char* func, const void* in, void* out, size_t count, int type,
+                   int root);
+void profiler_end(struct ncclComm* comm);
 #pragma GCC visibility pop

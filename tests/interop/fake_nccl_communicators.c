@@ -53,6 +53,7 @@ static struct ncclComm* make(const char* name, int rank, int size, bool blocking
   comm->size = size;
   comm->blocking = blocking;
   comm->device = getenv("FAKE_NCCL_DEVICE") ? atoi(getenv("FAKE_NCCL_DEVICE")) : rank;
+  profiler_begin(comm);
   return comm;
 }
 
@@ -212,6 +213,7 @@ ncclResult_t ncclCommGrow(ncclComm_t comm, int size, const ncclUniqueId* id, int
 #endif
 
 static void let_go(ncclComm_t comm) {
+  profiler_end(comm);
   munmap(comm->shared, sizeof *comm->shared);
   free(comm);
 }

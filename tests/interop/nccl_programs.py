@@ -162,7 +162,7 @@ def compiled(
     common = [compiler, *flags(), *(["-DOLD", f"-DFAKE_VERSION={version}"] if version else []), *options]
     library, program = folder / "libnccl.so.2", folder / "program"
     subprocess.run([*common, "-fPIC", "-shared", "-Wl,-soname,libnccl.so.2", "-o", str(library),
-                    *sources("fake_nccl", "communicators")], check=True)  # fmt: skip
+                    *sources("fake_nccl", "communicators", "profiler")], check=True)  # fmt: skip
     subprocess.run([*common, "-o", str(program), *sources("c_nccl", *TOPICS), str(library), "-lpthread"], check=True)
     return Program(program, folder)
 
@@ -198,6 +198,25 @@ def driver_with_events() -> Path:
 
 
 @cache
+def cupti() -> Path:
+    """What passes for CUPTI, to preload."""
+    library = Path(TOGETHER.name) / "cupti" / "libcupti.so.13"
+    library.parent.mkdir()
+    command = ["gcc", "-shared", "-fPIC", "-Wl,-soname,libcupti.so.13", "-o", str(library), *sources("fake_cupti")]
+    subprocess.run(command, check=True)
+    return library
+
+
+@cache
+def plugin(version: int) -> Path:
+    """A profiler plug-in for NCCL that is not sennit's."""
+    library = Path(TOGETHER.name) / f"libnccl-profiler-v{version}.so"
+    command = ["gcc", "-shared", "-fPIC", f"-DVERSION={version}", "-o", str(library), *sources("nccl_plugin")]
+    subprocess.run(command, check=True)
+    return library
+
+
+@cache
 def without_unix_sockets() -> Path:
     """A library to preload behind the drop-in. Where compiled() is there, so is the compiler."""
     library = Path(TOGETHER.name) / "without_unix_sockets.so"
@@ -224,7 +243,7 @@ def past_sennit(how: str) -> Program | str:
         return built
     program = built.path.with_name(how.replace(" ", "-"))
     parts = {
-        "linked in": [*sources("c_nccl", *TOPICS), *sources("fake_nccl", "communicators")],
+        "linked in": [*sources("c_nccl", *TOPICS), *sources("fake_nccl", "communicators", "profiler")],
         "looked up": sources("c_nccl_looked_up"),
     }[how]
     common = ["gcc", *flags(), f"-Wl,--no-as-needed,-rpath,{driver().parent}"]

@@ -23,6 +23,7 @@ struct MadeUp {
     recorder.reduction("");
     recorder.type("");
     recorder.phase("");
+    recorder.how("");
   }
   /// A call of all ranks, `sequence`-th of the first communicator.
   void call(std::string_view function, std::uint64_t begin_ns, std::uint64_t end_ns, std::uint64_t bytes = 0,

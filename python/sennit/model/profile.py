@@ -15,6 +15,20 @@ Memory = Literal["none", "host", "pinned", "managed", "gpu"]
 OUTSIDE = ("MPI_Init", "MPI_Init_thread", "MPI_Finalize")
 
 
+class Kernels(Part):
+    """Kernels and copies on a process's GPUs, while CUPTI was asked for them. Times are of all its GPUs together, in
+    which at least one kernel of the kind ran; those of graphs are in none."""
+
+    seconds: NonNegativeFloat
+    kernels: NonNegativeInt
+    of_graphs: NonNegativeInt
+    lost: NonNegativeInt
+    communication_seconds: NonNegativeFloat
+    computation_seconds: NonNegativeFloat
+    overlapped_seconds: NonNegativeFloat
+    refused: str | None
+
+
 class Rank(Part):
     """One process."""
 
@@ -32,6 +46,7 @@ class Rank(Part):
     calls_lost: NonNegativeInt
     classes_lost: NonNegativeInt
     clock_error_us: NonNegativeFloat
+    kernels: Kernels | None = None
 
 
 class Spread(Part):
@@ -52,7 +67,7 @@ class Row(Part):
     memory_in: Memory
     memory_out: Memory
     reduction: str | None
-    how: str | None = None  # which algorithm did it; not known yet
+    how: str | None = None  # which plan or library did it, as SENNIT_REPORT names it; where a drop-in said so
     phase: str | None
     calls: NonNegativeInt
     processes: NonNegativeInt
@@ -75,6 +90,13 @@ class Row(Part):
     # Calls that asked for something which was not there.
     misses: NonNegativeInt = 0
     missed_seconds: NonNegativeFloat = 0.0
+    # Requests that ended where nobody looked, as in a library that calls PMPI_Wait: they are in none of the above.
+    unseen: NonNegativeInt = 0
+    # Of these calls, those that were put into a CUDA graph, and did nothing else; the calls that such graphs have
+    # done since, and the bytes of their larger sides.
+    captured: NonNegativeInt = 0
+    replayed: NonNegativeInt = 0
+    replayed_bytes: NonNegativeInt = 0
 
     @property
     def counts(self) -> bool:
@@ -199,6 +221,20 @@ class Timeline(Part):
     ranks: list[Activity]
 
 
+class Variable(Part):
+    """What a process's MPI said of itself (MPI_T), such as the length of a queue, at calls that it was in."""
+
+    rank: int
+    name: str
+    failed: str | None = Field(description="The reason why it was not looked at")
+    samples: NonNegativeInt
+    mean: NonNegativeFloat
+    most: NonNegativeInt
+    points: list[tuple[float, NonNegativeInt]] = Field(
+        description="Seconds of the run, and the most around that time"
+    )
+
+
 class TypeUse(Part):
     """Calls with elements of one type, as far as single calls were kept."""
 
@@ -239,8 +275,9 @@ class Profile(Part):
     version: Literal[1]
     ranks_of_job: int
     accelerated: bool
-    # Of which calls `device_seconds` are: the time between two CUDA events on the call's stream, around the call.
-    gpu_times: Literal["none", "sampled", "all"] = "none"
+    # Of which calls `device_seconds` are: the time between two CUDA events on the call's stream, around the call; or
+    # that of its kernels.
+    gpu_times: Literal["none", "sampled", "all", "kernel"] = "none"
     mpi: str | None
     nccl: str | None
     ranks: list[Rank]
@@ -253,6 +290,7 @@ class Profile(Part):
     timeline: Timeline | None = None
     lateness: list[Lateness] = []
     types: list[TypeUse] = []
+    variables: list[Variable] = []
     unreadable: list[Unreadable] = []
 
     @property

@@ -38,6 +38,7 @@ class GpuTimes(str, Enum):
     SAMPLED = "sampled"
     ALL = "all"
     NONE = "none"
+    KERNEL = "kernel"
 
 
 OBSERVER = "libsennit-recorder.so"
@@ -52,7 +53,13 @@ def profile(
     accelerate: Annotated[bool, typer.Option("--accelerate", help="As sennit run does, too. Else nothing is changed: "
                           "the program's own MPI and NCCL do all calls.")] = False,
     gpu_times: Annotated[GpuTimes, typer.Option("--gpu-times", help="Which of NCCL's calls are timed on the GPU, by "
-                         "events on their streams.")] = GpuTimes.SAMPLED,
+                         "events on their streams; kernel: the calls' kernels are, by CUPTI.")] = GpuTimes.SAMPLED,
+    kernels: Annotated[str | None, typer.Option("--kernels", metavar="SECONDS", show_default="to the end",
+                       help="Collect kernels for so long, as in 5s, from the first call of GPU memory on; what they "
+                       "overlap is in the profile, too.")] = None,
+    variables: Annotated[list[str] | None, typer.Option("--pvar", metavar="NAME", show_default="those of queues",
+                         help="A performance variable of the MPI (MPI_T) to take samples of, as in 'pml_*'; none: "
+                         "take no samples.")] = None,
 ) -> None:  # fmt: skip
     """Run a program, and write down what it communicates: each call of MPI and NCCL, its size, its memory and its
     time. At the end a few lines say where the time went; `sennit report` says more.
@@ -61,12 +68,21 @@ def profile(
     if not command:
         raise Problem("no command is given", "Such as: sennit profile -- mpirun -n 4 ./program", Exit.USAGE)
     program = find_program(command[0])
-    places.find_library(OBSERVER)
+    recorder = places.find_library(OBSERVER)
     environment = dict(os.environ)
     is_rank = is_of_launcher(environment)
     folder = make_folder(output, is_rank)
     environment |= {"SENNIT_PROFILE": str(folder), "SENNIT_OBSERVER": OBSERVER}
-    environment["SENNIT_PROFILE_GPU_TIMES"] = gpu_times.value
+    environment["SENNIT_PROFILE_GPU_TIMES"] = (GpuTimes.KERNEL if kernels else gpu_times).value
+    if kernels:
+        environment["SENNIT_PROFILE_KERNELS"] = str(seconds_of(kernels))
+    if variables:
+        environment["SENNIT_PROFILE_PVAR"] = ",".join(variables)
+    # NCCL loads the recorder as a plug-in, too: for calls that pass by the preloaded library. The user's own plug-in
+    # is loaded from there.
+    if "NCCL_PROFILER_PLUGIN" in environment:
+        environment["SENNIT_PROFILE_NEXT_PLUGIN"] = environment["NCCL_PROFILER_PLUGIN"]
+    environment["NCCL_PROFILER_PLUGIN"] = str(recorder)
     if not accelerate:
         environment["SENNIT_DISABLE"] = "1"
     command = with_library_before(program, command, environment)
@@ -76,6 +92,14 @@ def profile(
     code = run_through(program, command, environment)
     summarize(folder)
     raise typer.Exit(code)
+
+
+def seconds_of(text: str) -> int:
+    """Of a time such as 5s. Raises Problem."""
+    number = text.removesuffix("s")
+    if not number.isdecimal() or int(number) == 0:
+        raise Problem(f"--kernels {text} is no time", "Give whole seconds, such as: --kernels 5s", Exit.USAGE)
+    return int(number)
 
 
 def is_of_launcher(environment: Mapping[str, str]) -> bool:

@@ -35,7 +35,7 @@ static void observe(size_t entry, void* function) {
   sennit_layers_observe(&layers, entry, function);
 }
 
-static sennit_front front = {SENNIT_FRONT_ENTRIES, behind, lead, real, NULL, SENNIT_FRONT_STANDARD, 0};
+static sennit_front front = {SENNIT_FRONT_ENTRIES, behind, lead, real, NULL, SENNIT_FRONT_STANDARD, 0, NULL};
 static sennit_observation observation = {SENNIT_FRONT_ENTRIES, names, behind, observe, real, NULL,
                                          SENNIT_FRONT_STANDARD};
 static bool observed;
@@ -153,7 +153,9 @@ static void attach_observer(void) {
   observation.library = front.library;
   observation.flavour = front.flavour;
   observed = attach != NULL && attach(&observation) == 0;
-  if (observed) sennit_front_observed();
+  if (!observed) return;
+  front.tell_how = (sennit_tell_how_function*)sennit_front_observer(SENNIT_OBSERVE_HOW);
+  sennit_front_observed();
 }
 
 /* Returns the program's own definition. */

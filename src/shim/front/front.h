@@ -11,6 +11,11 @@ extern "C" {
 /* The ABIs of MPI have the order of sennit::shim::mpi::Flavour. */
 enum sennit_front_flavour { SENNIT_FRONT_STANDARD = 0, SENNIT_FRONT_MPICH = 1, SENNIT_FRONT_OPENMPI = 2 };
 
+/* An observer may export this too. A drop-in tells it how it does the calling thread's running call: by which plan,
+ * or why it is left to the library. The last word on a call counts. */
+typedef void sennit_tell_how_function(const char* how, size_t length);
+#define SENNIT_OBSERVE_HOW "sennit_observe_how"
+
 /* A drop-in for MPI is given this. Its layer is `table`: calls go on there behind an observer, if there is one. */
 typedef struct sennit_front {
   size_t entries;                             /* number of entry points: a drop-in of another build has another */
@@ -20,6 +25,7 @@ typedef struct sennit_front {
   void* library;                              /* the program's MPI, as dlopen() names it */
   int flavour;
   int disabled; /* SENNIT_DISABLE: the drop-in only stands in for functions that the library lacks */
+  sennit_tell_how_function* tell_how; /* the observer's, or null; to be read at each call */
 } sennit_front;
 
 /* A drop-in exports this. It leads the entries that it wants to its functions, and returns 0, or another number when
@@ -34,7 +40,8 @@ typedef struct sennit_nccl_front {
   size_t entries;
   void (*lead)(size_t entry, void* function);
   void* const* real;
-  void* library; /* the program's NCCL, as dlopen() names it */
+  void* library;                      /* the program's NCCL, as dlopen() names it */
+  sennit_tell_how_function* tell_how; /* as of MPI's */
 } sennit_nccl_front;
 typedef int sennit_attach_nccl_function(const sennit_nccl_front* front);
 #define SENNIT_ATTACH_NCCL "sennit_attach_nccl"

@@ -29,7 +29,7 @@ static void nccl_observe(size_t entry, void* function) {
   sennit_layers_observe(&nccl_layers, entry, function);
 }
 
-static sennit_nccl_front nccl_front = {SENNIT_NCCL_ENTRIES, nccl_lead, nccl_real, NULL};
+static sennit_nccl_front nccl_front = {SENNIT_NCCL_ENTRIES, nccl_lead, nccl_real, NULL, NULL};
 static sennit_observation nccl_observation = {
     SENNIT_NCCL_ENTRIES, nccl_names, nccl_behind, nccl_observe, nccl_real, NULL, 0};
 static _Thread_local const void* nccl_caller;
@@ -93,7 +93,9 @@ static void attach_nccl(void) {
 static void attach_nccl_observer(void) {
   sennit_observe_function* const attach = (sennit_observe_function*)sennit_front_observer(SENNIT_OBSERVE_NCCL);
   nccl_observation.library = nccl_front.library;
-  if (attach != NULL && attach(&nccl_observation) == 0) sennit_front_observed();
+  if (attach == NULL || attach(&nccl_observation) != 0) return;
+  nccl_front.tell_how = (sennit_tell_how_function*)sennit_front_observer(SENNIT_OBSERVE_HOW);
+  sennit_front_observed();
 }
 
 static void bind_nccl(void) {

@@ -21,6 +21,7 @@ int Calls::call(const Call& call) {
       left_.load(std::memory_order_relaxed) ? left : state->communicator->decider().decide(call);
   const bool to_itself = call.is_message() && call.root == state->place.rank;
   if (OpenGroup& group = OpenGroup::mine(); group.depth > 0) {
+    process_.tally.tell(decision.how);
     group.calls.push_back({call, decision.ours, decision.how, to_itself, state, hold_operator(call, state)});
     return kSuccess;
   }

@@ -96,6 +96,7 @@ int attach(const sennit_nccl_front& front) {
     std::fprintf(stderr, "sennit: the program runs without sennit: %s\n", switches.status().text().c_str());
     return 1;
   }
+  switches->listener = HowListener(&front.tell_how);
   auto memories = stage::PointerCache::open(switches->emulate);
   const Functions nccl = Functions::of([&front](std::string_view name) {
     const auto* const found = std::ranges::find(kSymbols, name);

@@ -40,12 +40,16 @@ const char* LastError::text() {
 }
 
 void CallTally::count(const Call& call, std::string_view how, Time start, const CommState* state) {
-  if (reports_) count(name_of(call.entry), bytes_of(call), how, start);
+  if (reports_)
+    count(name_of(call.entry), bytes_of(call), how, start);
+  else
+    tell(how);
   if (explains_ && state != nullptr && speaks(state->place))
     explanations_.say(name_of(call.entry), bytes_of(call), how);
 }
 
 void CallTally::count(std::string_view name, std::uint64_t bytes, std::string_view how, Time start) {
+  tell(how);
   if (!reports_) return;
   const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
   report_.count(name, bytes, how, took.count());

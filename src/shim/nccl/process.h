@@ -38,13 +38,16 @@ class CallTally {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  explicit CallTally(const Switches& switches) : reports_(switches.report), explains_(switches.explain) {}
+  explicit CallTally(const Switches& switches)
+      : reports_(switches.report), explains_(switches.explain), listener_(switches.listener) {}
 
   /// Returns the time for count(). Where no report was asked for the clock is not read: that is a tenth of what a
   /// call costs.
   Time begin() const { return reports_ ? std::chrono::steady_clock::now() : Time(); }
-  /// Counts a call that began at `start`. `how`: the plan, or why it was NCCL's. `state`: null for a communicator
-  /// that sennit does not know.
+  /// Tells an observer how a call is going to be done.
+  void tell(std::string_view how) const { listener_.tell(how); }
+  /// Counts a call that began at `start`, and tells an observer of it. `how`: the plan, or why it was NCCL's.
+  /// `state`: null for a communicator that sennit does not know.
   void count(const Call& call, std::string_view how, Time start, const CommState* state);
   void count(std::string_view name, std::uint64_t bytes, std::string_view how, Time start);
   /// Counts a call that sennit has done.
@@ -57,6 +60,7 @@ class CallTally {
 
  private:
   const bool reports_, explains_;
+  const HowListener listener_;
   std::atomic<unsigned long> taken_{0};
   Report report_;
   Explanations explanations_;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "shim/recorder/gpu_times.h"
+#include "shim/recorder/kernel_times.h"
 
 namespace sennit::shim::recorder {
 
@@ -35,6 +36,15 @@ class CallGroup {
     streams_.push_back({stream, {of, 1}, false, nullptr});
   }
   std::vector<OnStream>& streams() { return streams_; }
+  /// Of all streams together; `mixed`: whose they are where they are of several classes.
+  KernelTimes::Calls all(const profile::Class& mixed) const {
+    KernelTimes::Calls all{streams_.front().calls.of, 0};
+    for (const OnStream& one : streams_) {
+      if (one.is_mixed || one.calls.of.key() != all.of.key()) return {mixed, 1};
+      all.calls += one.calls.calls;
+    }
+    return all;
+  }
 
  private:
   int depth_ = 0;

@@ -1,7 +1,5 @@
 #include "shim/recorder/gpu_times.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 
 namespace sennit::shim::recorder {
@@ -9,69 +7,9 @@ namespace sennit::shim::recorder {
 namespace {
 
 constexpr int kNotReady = 600;  // CUDA_ERROR_NOT_READY
-constexpr int kRelaxed = 2;     // CU_STREAM_CAPTURE_MODE_RELAXED
 constexpr std::uintptr_t kLastDefaultStream = 2;
 
-template <class Function>
-bool find_in(void* library, Function*& function, const char* name) {
-  function = reinterpret_cast<Function*>(dlsym(library, name));
-  return function != nullptr;
-}
-
-/// While it lives, this thread's calls break no capture that is under way, on whatever stream: events that are
-/// queried would.
-class WithoutCapture {
- public:
-  explicit WithoutCapture(const GpuDriver& driver) : driver_(driver) {
-    changed_ = driver_.exchange_mode(&mode_) == 0;
-  }
-  ~WithoutCapture() {
-    if (changed_) (void)driver_.exchange_mode(&mode_);
-  }
-  WithoutCapture(const WithoutCapture&) = delete;
-  WithoutCapture& operator=(const WithoutCapture&) = delete;
-
- private:
-  const GpuDriver& driver_;
-  int mode_ = kRelaxed;
-  bool changed_;
-};
-
-/// While it lives, the context is the thread's.
-class InContext {
- public:
-  InContext(const GpuDriver& driver, void* context) : driver_(driver) {
-    void* current = nullptr;
-    pushed_ = driver.current(&current) == 0 && current != context && driver.push(context) == 0;
-  }
-  ~InContext() {
-    void* context = nullptr;
-    if (pushed_) (void)driver_.pop(&context);
-  }
-  InContext(const InContext&) = delete;
-  InContext& operator=(const InContext&) = delete;
-
- private:
-  const GpuDriver& driver_;
-  bool pushed_;
-};
-
 }  // namespace
-
-std::optional<GpuDriver> GpuDriver::of_process() {
-  void* const library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-  if (library == nullptr) return std::nullopt;
-  GpuDriver driver;
-  const bool whole =
-      find_in(library, driver.current, "cuCtxGetCurrent") && find_in(library, driver.context_of, "cuStreamGetCtx") &&
-      find_in(library, driver.push, "cuCtxPushCurrent_v2") && find_in(library, driver.pop, "cuCtxPopCurrent_v2") &&
-      find_in(library, driver.create, "cuEventCreate") && find_in(library, driver.record, "cuEventRecord") &&
-      find_in(library, driver.query, "cuEventQuery") && find_in(library, driver.elapsed, "cuEventElapsedTime") &&
-      find_in(library, driver.capturing, "cuStreamIsCapturing") &&
-      find_in(library, driver.exchange_mode, "cuThreadExchangeStreamCaptureMode");
-  (void)find_in(library, driver.context_id, "cuCtxGetId");  // of CUDA 12
-  return whole ? std::optional(driver) : std::nullopt;
-}
 
 /// Returns 0 for a context that has been destroyed, and where the driver knows no ids.
 unsigned long long GpuTimer::id_of(void* context) const {
@@ -121,15 +59,23 @@ GpuTimer::Pair* GpuTimer::begin(void* stream) {
   const InContext inside(driver_, handle);
   const bool is_made =
       pair->end != nullptr || (driver_.create(&pair->begin, 0) == 0 && driver_.create(&pair->end, 0) == 0);
-  if (is_made && driver_.record(pair->begin, stream) == 0) return pair;
+  pair->was_idle = driver_.stream_query(stream) == 0;
+  pair->is_unsure = false;
+  pair->before_ns = 0;
+  if (is_made && driver_.record(pair->begin, stream) == 0) {
+    pair->began_ns = now_ns_();
+    return pair;
+  }
   if (is_made) drop(*pair);
   return nullptr;
 }
 
-void GpuTimer::end(Pair& pair, void* stream, const Calls& calls) {
+void GpuTimer::end(Pair& pair, void* stream, const Calls& calls, Launch launch) {
+  if (launch == Launch::last && pair.was_idle) pair.before_ns = now_ns_() - pair.began_ns;
   {
     const WithoutCapture quiet(driver_);
     const InContext inside(driver_, pair.of->handle);
+    pair.is_unsure = launch == Launch::last && !pair.was_idle && driver_.query(pair.begin) == 0;
     if (driver_.record(pair.end, stream) != 0) return drop(pair);
   }
   const std::lock_guard lock(mutex_);
@@ -173,10 +119,13 @@ void GpuTimer::collect(profile::Recorder& recorder, Context& context) {
       if (state == kNotReady) {
         waiting.push_back(pair);
       } else if (state == 0) {  // else its context has gone, and it is never used again
-        if (driver_.elapsed(&milliseconds, pair->begin, pair->end) == 0 && milliseconds >= 0)
-          recorder.add_device_time(
-              recorder.thread(), pair->calls.of, pair->calls.calls * pair->calls.each,
-              static_cast<std::uint64_t>(static_cast<double>(milliseconds) * 1e6) * pair->calls.each);
+        if (!pair->is_unsure && driver_.elapsed(&milliseconds, pair->begin, pair->end) == 0 && milliseconds >= 0) {
+          const auto ns = static_cast<std::uint64_t>(static_cast<double>(milliseconds) * 1e6);
+          // The kernel may have ended before the call has: it took some time, whatever the clocks say.
+          const std::uint64_t own = ns > pair->before_ns ? ns - pair->before_ns : std::min<std::uint64_t>(ns, 1);
+          recorder.add_device_time(recorder.thread(), pair->calls.of, pair->calls.calls * pair->calls.each,
+                                   own * pair->calls.each);
+        }
         free.push_back(pair);
       }
     }

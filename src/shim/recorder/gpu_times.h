@@ -1,37 +1,22 @@
 // How long NCCL's calls take on the GPU: pairs of events on the calls' own streams, which are read when they have
 // happened. Nothing ever waits for a GPU.
+//
+// On an idle stream the first event happens at once, and the kernel begins when the call has enqueued it, 10 to 20 µs
+// later. So the host's time from the one to the other is taken off again, where the kernel is the last that the call
+// enqueues. A stream that was busy at first and ran empty meanwhile tells nothing: such a pair is not used.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <deque>
 #include <mutex>
-#include <optional>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "profile/recorder.h"
+#include "shim/recorder/gpu_driver.h"
 
 namespace sennit::shim::recorder {
-
-/// Functions of the CUDA driver, whose ABI is frozen. They return 0, or an error's number.
-struct GpuDriver {
-  int (*current)(void** context) = nullptr;
-  int (*context_of)(void* stream, void** context) = nullptr;
-  int (*push)(void* context) = nullptr;
-  int (*pop)(void** context) = nullptr;
-  int (*create)(void** event, unsigned flags) = nullptr;
-  int (*record)(void* event, void* stream) = nullptr;
-  int (*query)(void* event) = nullptr;
-  int (*elapsed)(float* milliseconds, void* begin, void* end) = nullptr;
-  int (*capturing)(void* stream, int* status) = nullptr;
-  int (*exchange_mode)(int* mode) = nullptr;
-  int (*context_id)(void* context, unsigned long long* id) = nullptr;  ///< null where the driver is too old
-
-  /// That of this process, if the program has loaded it.
-  static std::optional<GpuDriver> of_process();
-};
 
 class GpuTimer {
  public:
@@ -47,8 +32,12 @@ class GpuTimer {
   /// Pairs for each context: a default. Calls that find none are not timed.
   static constexpr std::size_t kPairs = 256;
 
-  /// `all`: every call is timed.
-  GpuTimer(const GpuDriver& driver, bool all) : driver_(driver), all_(all) {}
+  /// When a call gives the GPU its work: last of all, as NCCL does, or bit by bit.
+  enum class Launch : std::uint8_t { last, meanwhile };
+
+  /// `all`: every call is timed. `now_ns`: the host's clock.
+  GpuTimer(const GpuDriver& driver, bool all, std::uint64_t (*now_ns)() = &profile::now_ns)
+      : driver_(driver), all_(all), now_ns_(now_ns) {}
 
   /// Returns 0 if it is not the turn of this class, else how many calls this one stands for.
   std::uint64_t is_due(const profile::Class& of);
@@ -58,6 +47,10 @@ class GpuTimer {
     void *begin = nullptr, *end = nullptr;
     Context* of = nullptr;
     Calls calls;
+    bool was_idle = false;        ///< the stream, at the begin
+    bool is_unsure = false;       ///< what lies between the events is not the call alone
+    std::uint64_t began_ns = 0;   ///< the host's time when the first event was recorded
+    std::uint64_t before_ns = 0;  ///< of the GPU's time: until it had its work
   };
   /// Events belong to a context, and are recorded on its streams alone.
   struct Context {
@@ -72,7 +65,7 @@ class GpuTimer {
   /// under way.
   Pair* begin(void* stream);
   /// After it.
-  void end(Pair& pair, void* stream, const Calls& calls);
+  void end(Pair& pair, void* stream, const Calls& calls, Launch launch = Launch::meanwhile);
   /// Instead, where the call has not put its work onto the stream.
   void drop(Pair& pair);
 
@@ -86,6 +79,7 @@ class GpuTimer {
 
   const GpuDriver driver_;
   const bool all_;
+  std::uint64_t (*const now_ns_)();
   /// Of all below. The driver is not called under it: a call may wait there until other ranks have come, which may be
   /// threads of this process that wait for the mutex.
   std::mutex mutex_;

@@ -6,14 +6,17 @@
 
 #include <fmt/format.h>
 
+#include "base/environment.h"
 #include "shim/front/front.h"
 #include "shim/mpi/abi/library.h"
 #include "shim/mpi/call/message_size.h"
 #include "shim/mpi/call/observing.h"
 #include "shim/recorder/call_memo.h"
 #include "shim/recorder/communicators.h"
+#include "shim/recorder/kernel_window.h"
 #include "shim/recorder/process_profile.h"
 #include "shim/recorder/requests.h"
+#include "shim/recorder/variables.h"
 
 namespace sennit::shim::recorder {
 
@@ -45,6 +48,7 @@ class MpiRecorder {
     profile::Recorder* const recorder = begin_profile();
     auto library = mpi::Library<Abi>::open(observation.library);
     if (recorder == nullptr || library == nullptr) return false;
+    mpi_ = observation.library;
     library_ = library.release();  // as long as the process: calls may come until its end
     for (std::size_t i = 0; i < mpi::kEntries; ++i) {
       const Description& of = mpi::kDescriptions[i];
@@ -100,17 +104,21 @@ class MpiRecorder {
     if (facts.ending != Ending::none || facts.tells)
       return observe_ending(*recorder, thread, frame, facts, known, call);
     if (of.kind == Kind::requests) before_requests(frame, entry);
+    const KernelsOfCall kernels(*recorder, on_gpu(call));
     call.begin = recorder->now();
     const int code = frame.call();
     call.end = recorder->now();
+    call.how = in_call.own().how;
+    if (kernels.collects()) kernels.end({profile::class_of(call)});
     if (entry == Entry::Init || entry == Entry::Init_thread) begin_run(*recorder, call.end);
     if (code == 0 && begun_ && of.made != mpi::kAbsent && !is_window(of)) know(*recorder, handle_at(frame, of.made));
-    if (code == 0 && begun_ && facts.begins) begin_request(frame, facts, known, call);
+    if (code == 0 && begun_ && facts.begins) begin_request(*recorder, thread, frame, facts, known, call);
     if (code == 0 && begun_ && of.kind == Kind::requests) after_requests(*recorder, thread, frame, entry, call);
     if (entry == Entry::Pcontrol) begin_level(frame.number(0));
     if (facts.polls && code == 0) call.missed = *frame.pointer<int>(of.flag) == 0 ? 1 : 0;
     if (!facts.prepares) recorder->count_message(thread, known.to, true, call.bytes_in, known.sent);
     recorder->record(thread, call, known.sum);
+    sample(*recorder, in_call.own(), call.end);
     return code;
   }
 
@@ -135,6 +143,9 @@ class MpiRecorder {
       default: return false;
     }
   }
+  static bool on_gpu(const profile::Call& call) {
+    return call.memory_in == profile::Memory::device || call.memory_out == profile::Memory::device;
+  }
   static bool is_window(const Description& of) { return std::strncmp(of.name, "MPI_Win_", 8) == 0; }
 
   /// The handle that lies where the argument points.
@@ -148,9 +159,13 @@ class MpiRecorder {
                             const FunctionFacts& facts, DescribedCall& known, profile::Call& call) {
     const Description& of = *frame.of;
     const EndingCall<Abi> ending(frame, facts.ending, memos_of(own_thread).room());
+    const KernelsOfCall kernels(recorder, on_gpu(call));
     call.begin = recorder.now();
     const int code = frame.call();
     call.end = recorder.now();
+    // What a drop-in says while requests end is of the calls that began them.
+    if (facts.ending == Ending::none) call.how = own_thread.how;
+    if (kernels.collects()) kernels.end({profile::class_of(call)});
     if (code == 0 && begun_) {
       ending.visit([&](mpi::Handle request, const Status& status) {
         if (request != library_->request_null()) end_request(recorder, thread, request, status, call);
@@ -167,7 +182,12 @@ class MpiRecorder {
     }
     recorder.count_message(thread, known.to, true, call.bytes_in, known.sent);
     recorder.record(thread, call, known.sum);
+    sample(recorder, own_thread, call.end);
     return code;
+  }
+
+  static void sample(profile::Recorder& recorder, OwnThread& own, std::uint64_t now) {
+    if (own.calls++ % Variables<Abi>::kCalls == 0) variables_.sample(recorder, now);
   }
 
   static std::uint64_t bytes_of(const Status& status) {
@@ -186,17 +206,41 @@ class MpiRecorder {
       recorder.count_message(thread, communicator->world_rank(status.source), false, bytes, found);
   }
 
-  static void begin_request(const Frame& frame, const FunctionFacts& facts, const DescribedCall& known,
-                            const profile::Call& call) {
+  static void begin_request(profile::Recorder& recorder, profile::Recorder::Thread& thread, const Frame& frame,
+                            const FunctionFacts& facts, const DescribedCall& known, const profile::Call& call) {
     const auto* const at = frame.pointer<const typename Abi::Request>(frame.of->request);
     if (at == nullptr || mpi::to_handle(*at) == library_->request_null()) return;
-    requests_.add(mpi::to_handle(*at), {.of = profile::class_of(call),
-                                        .begun = facts.prepares ? 0 : call.begin,
-                                        .bytes = call.bytes_in,
-                                        .communicator = known.communicator,
-                                        .to = known.to,
-                                        .receives = facts.receives,
-                                        .persistent = facts.prepares});
+    const mpi::Handle request = mpi::to_handle(*at);
+    const bool met = requests_.add(request, {.of = profile::class_of(call),
+                                             .begun = facts.prepares ? 0 : call.begin,
+                                             .bytes = call.bytes_in,
+                                             .communicator = known.communicator,
+                                             .to = known.to,
+                                             .receives = facts.receives,
+                                             .persistent = facts.prepares});
+    if (met && request != shared_request_.load(std::memory_order_relaxed) && !is_complete(request))
+      for (const Operation& older : requests_.end_unseen(request)) recorder.end_unseen(thread, older.of);
+  }
+
+  /// A request that has not ended has its handle alone.
+  static bool is_complete(mpi::Handle request) {
+    bool done = false;
+    mpi::Received received;
+    return library_->look_at(request, false, done, received) != 0 || done;
+  }
+
+  /// The handle of sends that have ended at once, if they all have one.
+  static mpi::Handle find_shared_request() {
+    mpi::Handle sent[2] = {library_->request_null(), library_->request_null()};
+    for (mpi::Handle& one : sent)
+      (void)library_->begin_send(library_->comm_world(), nullptr, 0, Abi::kProcNull, 0, one);
+    const mpi::Handle shared = sent[0] == sent[1] ? sent[0] : library_->request_null();
+    for (mpi::Handle& one : sent) {
+      bool done = false;
+      mpi::Received received;
+      if (one != library_->request_null()) (void)library_->look_to_end(one, library_->comm_world(), done, received);
+    }
+    return shared;
   }
 
   static void end_request(profile::Recorder& recorder, profile::Recorder::Thread& thread, mpi::Handle request,
@@ -249,6 +293,7 @@ class MpiRecorder {
     recorder.end_run(call.begin, profile::End::finalized);
     begun_ = false;
     ++epoch_;
+    variables_.end();
     const int code = frame.call();
     call.end = recorder.now();
     recorder.record(call);
@@ -263,9 +308,12 @@ class MpiRecorder {
     const std::string_view flavours[] = {"MPI", "MPICH", "Open MPI"};
     const std::string_view flavour = flavours[static_cast<std::size_t>(Abi::kFlavour)];
     profile::set(recorder.header().mpi, flavour);
+    shared_request_ = find_shared_request();
     begun_ = true;
     know(recorder, library_->comm_world());
     recorder.begin_run(time);
+    const std::string patterns = environment("SENNIT_PROFILE_PVAR");
+    variables_.begin(recorder, *library_, mpi_, patterns);
   }
 
   static KnownCommunicator* know(profile::Recorder& recorder, mpi::Handle handle) {
@@ -358,14 +406,17 @@ class MpiRecorder {
   }
 
   static constinit inline const mpi::Library<Abi>* library_ = nullptr;
+  static constinit inline void* mpi_ = nullptr;  ///< as dlopen() names it
   static constinit inline std::array<FunctionFacts, mpi::kEntries> facts_{};
   static inline std::unordered_map<mpi::Handle, std::uint16_t>& types_ =  // never destroyed, as the recorder
       *new std::unordered_map<mpi::Handle, std::uint16_t>;
-  static constinit inline std::uint16_t derived_ = 0;            ///< the name of all other types
-  static constinit inline std::atomic<bool> begun_{false};       ///< MPI answers
-  static constinit inline std::atomic<std::uint64_t> epoch_{1};  ///< see CallMemos
+  static constinit inline std::atomic<mpi::Handle> shared_request_{0};  ///< see find_shared_request()
+  static constinit inline std::uint16_t derived_ = 0;                   ///< the name of all other types
+  static constinit inline std::atomic<bool> begun_{false};              ///< MPI answers
+  static constinit inline std::atomic<std::uint64_t> epoch_{1};         ///< see CallMemos
   static inline KnownCommunicators& communicators_ = *new KnownCommunicators;
   static inline OpenRequests& requests_ = *new OpenRequests;
+  static inline Variables<Abi>& variables_ = *new Variables<Abi>;
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // The observer of NCCL's calls. A record has the host's time of the call, which only enqueues it.
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <mutex>
@@ -11,6 +12,8 @@
 #include "shim/recorder/call_group.h"
 #include "shim/recorder/communicators.h"
 #include "shim/recorder/gpu_times.h"
+#include "shim/recorder/graph_replays.h"
+#include "shim/recorder/kernel_window.h"
 #include "shim/recorder/process_profile.h"
 
 namespace sennit::shim::recorder {
@@ -27,6 +30,9 @@ class NcclRecorder {
   static bool begin(const sennit_observation& observation) {
     profile::Recorder* const recorder = begin_profile();
     if (recorder == nullptr) return false;
+    Dl_info library{};
+    if (dladdr(dlsym(observation.library, "ncclGetVersion"), &library) != 0)
+      the_process.observed_nccl.store(library.dli_fbase, std::memory_order_release);
     count_ = reinterpret_cast<Count>(dlsym(observation.library, "ncclCommCount"));
     for (std::size_t i = 0; i < nccl::kEntries; ++i) functions_[i] = recorder->function(nccl::kDescriptions[i].name);
     for (std::size_t i = 0; i < types_.size(); ++i)
@@ -55,10 +61,13 @@ class NcclRecorder {
       call.begin = recorder->now();
       const auto result = next();
       call.end = recorder->now();
+      // What a drop-in says at a group's end is of the calls in it.
+      if (frame.entry() != Entry::group_end) call.how = in_call.own().how;
       return result;
     };
     const auto result = timed(*recorder, frame, group_of(in_call.own()), call, make);
     recorder->begin_run(call.begin);
+    if (of.stream != nccl::kAbsent) note_graph(*recorder, in_call.thread(), frame.pointer(of.stream), call);
     if (of.kind == Kind::makes) learn(*recorder, frame, comm);
     recorder->record(in_call.thread(), call, found);
     return result;
@@ -72,29 +81,60 @@ class NcclRecorder {
 
   /// Null where no times are wanted, or the program has not loaded CUDA.
   static GpuTimer* timer(profile::Recorder& recorder) {
+    const profile::GpuTimes wanted = wanted_gpu_times();
+    if (wanted == profile::GpuTimes::none || wanted == profile::GpuTimes::kernel) return nullptr;
+    return made_where_cuda_is(timer_, [&](const GpuDriver& driver) {
+      recorder.header().gpu_times = wanted;
+      std::atexit([] {
+        if (profile::Recorder* const last = current_profile()) timer_.load()->collect(*last, true);
+      });
+      return new GpuTimer(driver, wanted == profile::GpuTimes::all);  // never destroyed, as the recorder
+    });
+  }
+
+  /// Where the stream is being captured the call has done nothing yet.
+  static void note_graph(profile::Recorder& recorder, profile::Recorder::Thread& thread, void* stream,
+                         const profile::Call& call) {
+    GraphReplays* const replays = graph_replays();
+    if (replays == nullptr) return;
+    const profile::Class of = profile::class_of(call);
+    if (replays->note(stream, of, std::max(call.bytes_in, call.bytes_out))) recorder.add_captured(thread, of);
+    constexpr unsigned kNowAndThen = 64;
+    static std::atomic<unsigned> calls{0};
+    if (calls.fetch_add(1, std::memory_order_relaxed) % kNowAndThen == 0) replays->collect(recorder);
+  }
+
+  /// Null where nothing is to be put onto GPUs, or the program has not loaded CUDA.
+  static GraphReplays* graph_replays() {
+    if (wanted_gpu_times() == profile::GpuTimes::none) return nullptr;
+    return made_where_cuda_is(replays_, [](const GpuDriver& driver) {
+      std::atexit([] {
+        if (profile::Recorder* const last = current_profile()) replays_.load()->collect(*last);
+      });
+      return new GraphReplays(driver);  // never destroyed, as the recorder
+    });
+  }
+
+  /// What needs CUDA's driver, made by one of the first calls that find it loaded.
+  template <class Of, class Make>
+  static Of* made_where_cuda_is(std::atomic<Of*>& place, const Make& make) {
     constexpr int kTries = 100;
     static std::mutex making;
     static int tries = 0;
-    if (GpuTimer* const made = timer_.load(std::memory_order_acquire)) return made;
-    const profile::GpuTimes wanted = wanted_gpu_times();
-    if (wanted == profile::GpuTimes::none) return nullptr;
+    if (Of* const made = place.load(std::memory_order_acquire)) return made;
     const std::lock_guard lock(making);
-    if (timer_.load(std::memory_order_relaxed) != nullptr || tries++ >= kTries) return timer_;
-    const auto driver = GpuDriver::of_process();
-    if (!driver) return nullptr;
-    recorder.header().gpu_times = wanted;
-    timer_ = new GpuTimer(*driver, wanted == profile::GpuTimes::all);  // never destroyed, as the recorder
-    std::atexit([] {
-      if (profile::Recorder* const last = current_profile()) timer_.load()->collect(*last, true);
-    });
-    return timer_;
+    if (place.load(std::memory_order_relaxed) != nullptr || tries >= kTries) return place;
+    ++tries;
+    if (const auto driver = GpuDriver::of_process()) place = make(*driver);
+    return place;
   }
 
   /// A call on a communicator that does not block may be put onto the stream later: its end is then unknown.
   template <class R>
-  static void end_or_drop(GpuTimer& gpu, GpuTimer::Pair& pair, void* stream, const GpuTimer::Calls& calls, R result) {
+  static void end_or_drop(GpuTimer& gpu, GpuTimer::Pair& pair, void* stream, const GpuTimer::Calls& calls,
+                          GpuTimer::Launch launch, R result) {
     if (result == R{})
-      gpu.end(pair, stream, calls);
+      gpu.end(pair, stream, calls, launch);
     else
       gpu.drop(pair);
   }
@@ -105,12 +145,15 @@ class NcclRecorder {
                     const Make& make) {
     const Entry entry = frame.entry();
     const bool runs_group = entry == Entry::group_end && group.ends() && !group.streams().empty();
-    if (frame.of->stream != nccl::kAbsent && group.is_open())
-      group.add(frame.pointer(frame.of->stream), profile::class_of(call));
-    const bool runs = frame.of->stream != nccl::kAbsent && !group.is_open();
-    GpuTimer* const gpu = runs || runs_group ? timer(recorder) : nullptr;
+    const bool enqueues = frame.of->stream != nccl::kAbsent;
+    const bool runs = enqueues && !group.is_open();
+    const KernelsOfCall kernels(recorder, runs || runs_group);
+    GpuTimer* const gpu = (runs || runs_group) && !kernels.collects() ? timer(recorder) : nullptr;
     if (gpu == nullptr) {
       const auto result = make();
+      if (kernels.collects())
+        kernels.end(runs ? KernelTimes::Calls{profile::class_of(call)} : group.all(profile::class_of(call)));
+      if (enqueues && !runs) group.add(frame.pointer(frame.of->stream), profile::class_of(call));
       if (entry == Entry::group_start) group.start();
       if (entry == Entry::group_end || entry == Entry::group_simulate_end) group.end();
       return result;
@@ -128,8 +171,12 @@ class NcclRecorder {
       if (one.calls.each != 0) one.pair = gpu->begin(one.stream);
     }
     const auto result = make();
+    if (runs) streams.front().calls.of = profile::class_of(call);  // how it was done is known now
+    // Of several streams, the first has its kernel before the others; and sennit enqueues bit by bit.
+    const auto launch =
+        streams.size() == 1 && !own_thread.is_sennits ? GpuTimer::Launch::last : GpuTimer::Launch::meanwhile;
     for (const CallGroup::OnStream& one : streams)
-      if (one.pair != nullptr) end_or_drop(*gpu, *one.pair, one.stream, one.calls, result);
+      if (one.pair != nullptr) end_or_drop(*gpu, *one.pair, one.stream, one.calls, launch, result);
     if (runs_group) group.end();
     return result;
   }
@@ -201,6 +248,7 @@ class NcclRecorder {
   }
 
   static constinit inline std::atomic<GpuTimer*> timer_{nullptr};
+  static constinit inline std::atomic<GraphReplays*> replays_{nullptr};
   using Count = int (*)(const void* comm, int* ranks);
   static constinit inline Count count_ = nullptr;  ///< NCCL's ncclCommCount
   static constinit inline std::array<std::uint16_t, nccl::kEntries> functions_{};

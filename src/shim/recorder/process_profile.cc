@@ -16,6 +16,7 @@
 #include "base/environment.h"
 #include "shim/recorder/call_group.h"
 #include "shim/recorder/call_memo.h"
+#include "shim/report.h"
 
 namespace sennit::shim::recorder {
 
@@ -30,6 +31,9 @@ struct Process {
   std::unique_ptr<stage::PointerCache> memories;
   pthread_key_t thread{};                                         // ends what a thread has
   std::array<std::uint8_t, device::kOperators + 1> reductions{};  ///< the last: of the program's own
+  Names hows;
+  std::array<std::atomic<std::uint8_t>, Names::kPlaces>
+      how{};  ///< the profile's number by that of `hows`; 0: not yet
 };
 
 /// Never destroyed: threads may be in calls while the process ends.
@@ -108,6 +112,7 @@ profile::Recorder* begin_profile() {
   profile::Recorder* const recorder = made->release();  // as long as the process: see process()
   recorder->header().accelerated = is_on("SENNIT_DISABLE") ? 0 : 1;
   profile::set(recorder->header().program, program());
+  if (const std::string node = environment("SENNIT_NODE"); !node.empty()) profile::set(recorder->header().host, node);
   // The names at index 0 are those of calls without.
   recorder->reduction("");
   for (int op = 0; op < device::kOperators; ++op)
@@ -116,7 +121,9 @@ profile::Recorder* begin_profile() {
   it.reductions.back() = recorder->reduction("the program's own");
   recorder->type("");
   recorder->phase("");
+  recorder->how("");
   recorder->communicator({});
+  the_process.collects_kernels = wanted_gpu_times() == profile::GpuTimes::kernel;
   (void)pthread_key_create(&it.thread, end_thread);
   the_process.current.store(recorder, std::memory_order_release);
   pthread_atfork(nullptr, nullptr, in_child);
@@ -127,11 +134,30 @@ profile::Recorder* begin_profile() {
 profile::GpuTimes wanted_gpu_times() {
   static const profile::GpuTimes wanted = [] {
     const std::string said = environment("SENNIT_PROFILE_GPU_TIMES");
-    return said == "none"  ? profile::GpuTimes::none
-           : said == "all" ? profile::GpuTimes::all
-                           : profile::GpuTimes::sampled;
+    return said == "none"     ? profile::GpuTimes::none
+           : said == "all"    ? profile::GpuTimes::all
+           : said == "kernel" ? profile::GpuTimes::kernel
+                              : profile::GpuTimes::sampled;
   }();
-  return wanted;
+  if (wanted != profile::GpuTimes::kernel) return wanted;
+  const profile::Recorder* const recorder = current_profile();
+  const bool refused = recorder != nullptr && recorder->header().kernels_refused[0] != 0;
+  return refused ? profile::GpuTimes::sampled : wanted;
+}
+
+void tell_how(std::string_view how) {
+  profile::Recorder* const recorder = current_profile();
+  if (recorder == nullptr || own_thread.depth == 0) return;
+  if (!how.starts_with("NCCL")) own_thread.is_sennits = true;
+  Process& it = process();
+  const Names::Number number = it.hows.number_of(how);
+  if (number == Names::kNone) {
+    own_thread.how = recorder->how(how);
+    return;
+  }
+  std::uint8_t known = it.how[number].load(std::memory_order_relaxed);
+  if (known == 0) it.how[number].store(known = recorder->how(how), std::memory_order_relaxed);
+  own_thread.how = known;
 }
 
 void begin_phase(std::string_view name) {
@@ -163,6 +189,10 @@ std::uint8_t reduction_of(std::optional<device::Operator> op) {
 }
 
 }  // namespace sennit::shim::recorder
+
+extern "C" __attribute__((visibility("default"))) void sennit_observe_how(const char* how, std::size_t length) {
+  sennit::shim::recorder::tell_how({how, length});
+}
 
 extern "C" __attribute__((visibility("default"))) void sennit_profile_phase(const char* name) {
   sennit::shim::recorder::begin_phase(name != nullptr ? name : "");

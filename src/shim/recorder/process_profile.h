@@ -24,7 +24,9 @@ struct ProcessProfile {
   std::atomic<profile::Recorder*> current{nullptr};
   std::atomic<bool> first_in_call{false};  ///< the thread that called first, which needs no locked instruction so
   std::atomic<int> others_in_calls{0};
-  std::atomic<std::uint8_t> phase{0};  ///< that calls belong to
+  std::atomic<std::uint8_t> phase{0};               ///< that calls belong to
+  std::atomic<const void*> observed_nccl{nullptr};  ///< where the NCCL lies whose calls are observed
+  std::atomic<bool> collects_kernels{false};        ///< or is to, see kernel_window.h
 };
 extern constinit ProcessProfile the_process;
 
@@ -33,8 +35,11 @@ inline profile::Recorder* current_profile() {
   return the_process.current.load(std::memory_order_acquire);
 }
 
-/// What SENNIT_PROFILE_GPU_TIMES says.
+/// What SENNIT_PROFILE_GPU_TIMES says. By events, where kernels were wanted and cannot be had.
 profile::GpuTimes wanted_gpu_times();
+
+/// A drop-in says how the calling thread's running call is done.
+void tell_how(std::string_view how);
 
 /// Calls that begin from now on belong to this phase; an empty name: to none.
 void begin_phase(std::string_view name);
@@ -48,6 +53,9 @@ struct OwnThread {
   CallMemos* memos = nullptr;                    ///< of MPI's calls
   CallGroup* group = nullptr;                    ///< of NCCL's
   int depth = 0;                                 ///< calls within calls
+  unsigned calls = 0;                            ///< of MPI, for what is done once in so many
+  std::uint8_t how = 0;                          ///< who does the running call, in the profile's numbers; 0: not said
+  bool is_sennits = false;                       ///< a drop-in does some of it, and not the library alone
 };
 extern thread_local constinit OwnThread own_thread;
 
@@ -69,6 +77,8 @@ class InCall {
   explicit InCall(profile::Recorder* recorder)
       : own_(own_thread), outermost_(own_.depth++ == 0 && recorder != nullptr) {
     if (!outermost_) return;
+    own_.how = 0;
+    own_.is_sennits = false;
     if (own_.written == nullptr) own_.written = &recorder->thread();
     int others = 0;
     if (own_.written->number() == 0) {

@@ -12,12 +12,14 @@ OpenRequests::Entry* OpenRequests::find(Shard& shard, Handle request) {
   return nullptr;
 }
 
-void OpenRequests::put(Shard& shard, Handle request, const Operation& operation) {
+bool OpenRequests::put(Shard& shard, Handle request, const Operation& operation) {
   const std::size_t last = shard.entries.size() - 1;
   std::size_t at = place_of(shard, request);
-  while (shard.entries[at].used) at = (at + 1) & last;
+  bool met = false;
+  for (; shard.entries[at].used; at = (at + 1) & last) met = met || shard.entries[at].request == request;
   shard.entries[at] = {request, operation, true};
   ++shard.used;
+  return met;
 }
 
 /// Moves those behind up that could be found no more, in their order.
@@ -34,7 +36,7 @@ void OpenRequests::erase(Shard& shard, Entry& entry) {
   --shard.used;
 }
 
-void OpenRequests::add(Handle request, const Operation& begun) {
+bool OpenRequests::add(Handle request, const Operation& begun) {
   Shard& shard = shard_of(request);
   const std::lock_guard lock(shard.mutex);
   if (shard.used >= kMost) {
@@ -49,9 +51,24 @@ void OpenRequests::add(Handle request, const Operation& begun) {
     std::size_t first = 0;
     while (first < before.size() && before[first].used) ++first;
     for (std::size_t i = 0; i < before.size(); ++i)
-      if (const Entry& one = before[(first + i) % before.size()]; one.used) put(shard, one.request, one.operation);
+      if (const Entry& one = before[(first + i) % before.size()]; one.used)
+        (void)put(shard, one.request, one.operation);
   }
-  put(shard, request, begun);
+  return put(shard, request, begun);
+}
+
+std::vector<Operation> OpenRequests::end_unseen(Handle request) {
+  Shard& shard = shard_of(request);
+  std::vector<Operation> ended;
+  const std::lock_guard lock(shard.mutex);
+  std::size_t open = 0;
+  for (const Entry& one : shard.entries) open += one.used && one.request == request ? 1 : 0;
+  for (; open > 1; --open) {
+    Entry* const oldest = find(shard, request);
+    ended.push_back(oldest->operation);
+    erase(shard, *oldest);
+  }
+  return ended;
 }
 
 std::optional<Operation> OpenRequests::start(Handle request, std::uint64_t now) {

@@ -25,8 +25,11 @@ struct Operation {
 /// Thread-safe: a request is often ended by another thread than began it.
 class OpenRequests {
  public:
-  /// MPIs give one handle to several requests that have ended at once: what is added first ends first.
-  void add(Handle request, const Operation& begun);
+  /// MPIs give one handle to several requests that have ended at once: what is added first ends first. Returns
+  /// whether another one has it.
+  bool add(Handle request, const Operation& begun);
+  /// The one that was added last has the handle alone: older ones have ended where nobody looked. Returns these.
+  std::vector<Operation> end_unseen(Handle request);
   /// A persistent one runs from now on: what it is of. None where it is not known.
   std::optional<Operation> start(Handle request, std::uint64_t now);
   /// It has ended: what it was of. A persistent one stays. None where it is not known, or did not run.
@@ -59,7 +62,7 @@ class OpenRequests {
     return (hash_of(request) >> 16) & (shard.entries.size() - 1);
   }
   static Entry* find(Shard& shard, Handle request);
-  static void put(Shard& shard, Handle request, const Operation& operation);
+  static bool put(Shard& shard, Handle request, const Operation& operation);
   static void erase(Shard& shard, Entry& entry);
 
   std::array<Shard, std::size_t{1} << kShardBits> shards_;

@@ -16,7 +16,7 @@ struct Gpu {
   std::vector<void*> contexts;      // the current one last
   float now = 0, done = 0;
   int capturing = 0, events = 0, mode = 0, queried_in_capture = 0;
-  bool gone = false;
+  bool gone = false, busy = false;
 };
 Gpu* gpu = nullptr;
 
@@ -65,6 +65,7 @@ GpuDriver driver() {
     *ms = gpu->recorded.at(end) - gpu->recorded.at(begin);
     return 0;
   };
+  made.stream_query = [](void*) { return gpu->busy ? 600 : 0; };
   made.capturing = [](void*, int* status) {
     *status = gpu->capturing;
     return 0;
@@ -84,6 +85,7 @@ class GpuTimes : public testing::Test {
     recorder->reduction("");
     recorder->type("");
     recorder->phase("");
+    recorder->how("");
     recorder->communicator({});
     of.function = recorder->function("ncclAllReduce");
   }
@@ -128,6 +130,26 @@ TEST_F(GpuTimes, AreReadWhenTheyHaveHappened) {
   EXPECT_EQ(its_.events, 4) << "pairs are used again";
   EXPECT_EQ(its_.queried_in_capture, 0);
   EXPECT_EQ(its_.mode, 0);
+}
+
+TEST_F(GpuTimes, TheTimeInWhichAnIdleStreamHasNoWorkYetIsTakenOff) {
+  GpuTimer timer(driver(), true, [] { return static_cast<std::uint64_t>(gpu->now * 1e6f); });
+  const auto time_last = [&](bool busy, float enqueuing_ms, float done_at_begin) {
+    its_.busy = busy;
+    its_.done = done_at_begin;
+    GpuTimer::Pair* const pair = timer.begin(kStream);
+    its_.now += enqueuing_ms;
+    timer.end(*pair, kStream, {of, 1}, GpuTimer::Launch::last);
+    its_.recorded[pair->end] = its_.now + 8;  // the kernel takes so long
+    its_.now = its_.done = its_.now + 8;
+    timer.collect(*recorder);
+  };
+  time_last(false, 2, 0);
+  EXPECT_EQ(told(), std::pair(std::uint64_t{1}, std::uint64_t{8'000'000}));
+  time_last(true, 0, its_.now - 1);  // what is before the call runs still when it returns
+  EXPECT_EQ(told(), std::pair(std::uint64_t{2}, std::uint64_t{16'000'000}));
+  time_last(true, 2, its_.now);  // the stream ran empty before the call had enqueued anything
+  EXPECT_EQ(told().first, 2u) << "nobody knows how long it took";
 }
 
 TEST_F(GpuTimes, NothingIsTimedWhileAGraphIsCaptured) {

@@ -33,6 +33,22 @@ TEST(OpenRequests, APersistentOneStays) {
   EXPECT_FALSE(requests.start(7, 9));
 }
 
+TEST(OpenRequests, AnOlderOneWithTheHandleHasEndedWhereNobodyLooked) {
+  OpenRequests requests;
+  EXPECT_FALSE(requests.add(7, begun(100)));
+  for (Handle other = 8; other < 200; ++other) EXPECT_FALSE(requests.add(other, begun(other)));
+  EXPECT_TRUE(requests.add(7, begun(200)));
+  EXPECT_TRUE(requests.add(7, begun(300)));
+  const auto ended = requests.end_unseen(7);
+  ASSERT_EQ(ended.size(), 2u);
+  EXPECT_EQ(ended[0].begun, 100u);
+  EXPECT_EQ(ended[1].begun, 200u);
+  EXPECT_EQ(requests.end(7).value().begun, 300u);
+  EXPECT_FALSE(requests.end(7));
+  EXPECT_TRUE(requests.end_unseen(9).empty());
+  EXPECT_EQ(requests.end(9).value().begun, 9u);
+}
+
 /// Against a table that is plainly right, with few handles, so that many are equal.
 TEST(OpenRequests, WhatHasOneHandleEndsInOrder) {
   OpenRequests requests;

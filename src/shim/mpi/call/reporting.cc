@@ -10,6 +10,7 @@
 namespace sennit::shim::mpi {
 
 void Reporting::count(const Call& call, std::uint64_t bytes, std::string_view how, std::chrono::nanoseconds took) {
+  switches_.listener.tell(how);
   if (!switches_.report) return;
   const std::chrono::duration<double, std::micro> microseconds = took;
   report_.count(name_of(call), bytes, how, microseconds.count());

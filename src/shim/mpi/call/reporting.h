@@ -29,19 +29,25 @@ class Reporting {
     explains_ = switches_.explain && rank == 0;
   }
 
-  /// Returns whether anybody asks what becomes of calls, for the report or to have it explained.
-  bool tells() const { return switches_.report || explains_; }
+  /// Returns whether anybody asks what becomes of calls: the report, an observer, or who has it explained.
+  bool tells() const { return switches_.report || explains_ || switches_.listener.listens(); }
   bool explains() const { return explains_; }
 
-  /// Counts what became of a call for the report: `bytes` of a message, and how it went.
+  /// Counts what became of a call for the report, and tells an observer: `bytes` of a message, and how it went.
   void count(const Call& call, std::uint64_t bytes, std::string_view how, std::chrono::nanoseconds took);
   void count(const Call& call, std::uint64_t bytes, std::string_view how, Clock::time_point since) {
-    if (switches_.report) count(call, bytes, how, Clock::now() - since);
+    if (switches_.report)
+      count(call, bytes, how, Clock::now() - since);
+    else
+      switches_.listener.tell(how);
   }
   /// Counts a call of message_size() bytes. `time`: as above.
   template <class Time>
   void count(const Call& call, std::string_view how, Time time) {
-    if (switches_.report) count(call, message_size(call), how, time);
+    if (switches_.report)
+      count(call, message_size(call), how, time);
+    else
+      switches_.listener.tell(how);
   }
   /// Explains the plan that a call of this size has, once for each size.
   void explain_plan(const Call& call, std::uint64_t bytes, std::string_view plan) {

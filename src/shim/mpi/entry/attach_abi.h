@@ -63,6 +63,7 @@ int attach(const sennit_front& front) {
     std::fprintf(stderr, "sennit: the program runs without sennit: %s\n", switches.status().text().c_str());
     return 1;
   }
+  switches->listener = HowListener(&front.tell_how);
   auto memories = stage::PointerCache::open(switches->emulate);
   auto library = Library<Abi>::open(front.library);
   if (library == nullptr || !memories) {

@@ -1,0 +1,215 @@
+#include "shim/recorder/kernel_times.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <limits>
+
+#include <fmt/format.h>
+
+namespace sennit::shim::recorder {
+
+namespace {
+
+constinit std::atomic<KernelTimes*> collecting{nullptr};
+
+constexpr Activity kActivities[] = {Activity::external_correlation,
+                                    Activity::driver,
+                                    Activity::runtime,
+                                    Activity::kernel,
+                                    Activity::memcpy,
+                                    Activity::memset,
+                                    Activity::memcpy_peer};
+
+void on_nothing() {}
+
+Status refused(const char* what, int error) {
+  if (error == kMultipleSubscribers)
+    return Status(Code::unsupported, "another profiler uses CUPTI (torch.profiler, Nsight, a debugger)", {},
+                  "Run one of the two at a time");
+  if (error == kInsufficientPrivileges || error == kVirtualPrivileges)
+    return Status(Code::permission_denied, "the driver lets administrators alone use CUPTI", {},
+                  "Ask for NVreg_RestrictProfilingToAdminUsers=0");
+  return Status(Code::device_error, fmt::format("CUPTI: {} fails with error {}", what, error), {},
+                "Time calls by events: --gpu-times sampled");
+}
+
+/// Of intervals that may overlap.
+std::uint64_t length_of(std::vector<std::pair<std::uint64_t, std::uint64_t>> intervals) {
+  std::ranges::sort(intervals);
+  std::uint64_t length = 0, until = 0;
+  for (const auto& [begin, end] : intervals) {
+    if (end > until) length += end - std::max(begin, until);
+    until = std::max(until, end);
+  }
+  return length;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<KernelTimes>> KernelTimes::begin(const Cupti& cupti) {
+  std::unique_ptr<KernelTimes> made(new KernelTimes(cupti));
+  if (const int error = cupti.subscribe(&made->subscriber_, reinterpret_cast<void*>(&on_nothing), nullptr);
+      error != 0) {
+    made->subscriber_ = nullptr;
+    return refused("cuptiSubscribe", error);
+  }
+  if (const int error = cupti.register_callbacks(&buffer_requested, &buffer_completed); error != 0)
+    return refused("cuptiActivityRegisterCallbacks", error);
+  collecting.store(made.get(), std::memory_order_release);
+  for (const Activity kind : kActivities)
+    if (const int error = cupti.enable(static_cast<int>(kind)); error != 0)
+      return refused("cuptiActivityEnable", error);
+  constexpr std::uint32_t kEvery = 1000;  // ms
+  if (cupti.flush_period != nullptr) (void)cupti.flush_period(kEvery);
+  (void)cupti.timestamp(&made->settled_at_);
+  return made;
+}
+
+KernelTimes::~KernelTimes() {
+  let_go();
+}
+
+void KernelTimes::let_go() {
+  if (subscriber_ == nullptr) return;
+  for (const Activity kind : kActivities) (void)cupti_.disable(static_cast<int>(kind));
+  if (cupti_.flush_period != nullptr) (void)cupti_.flush_period(0);
+  KernelTimes* self = this;
+  collecting.compare_exchange_strong(self, nullptr);
+  (void)cupti_.unsubscribe(std::exchange(subscriber_, nullptr));
+}
+
+std::uint64_t KernelTimes::begin_call() {
+  std::uint64_t number = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (calls_.size() < kMost) calls_[number = ++last_call_].generation = generation_;
+  }
+  (void)cupti_.push(kCorrelationKind, number);
+  return number;
+}
+
+void KernelTimes::end_call(std::uint64_t number, const Calls& calls) {
+  std::uint64_t last = 0;
+  (void)cupti_.pop(kCorrelationKind, &last);
+  const std::lock_guard lock(mutex_);
+  const auto call = calls_.find(number);
+  if (call == calls_.end()) return;
+  call->second.calls = calls;
+  call->second.ended = true;
+  call->second.generation = generation_;
+}
+
+void KernelTimes::buffer_requested(std::uint8_t** buffer, std::size_t* bytes, std::size_t* most_records) {
+  constexpr std::size_t kBytes = std::size_t{1} << 20, kAlignment = 8;
+  *buffer = static_cast<std::uint8_t*>(std::aligned_alloc(kAlignment, kBytes));
+  *bytes = *buffer != nullptr ? kBytes : 0;
+  *most_records = 0;  // as many as there is room for
+}
+
+void KernelTimes::buffer_completed(void*, std::uint32_t, std::uint8_t* buffer, std::size_t, std::size_t valid) {
+  if (KernelTimes* const times = collecting.load(std::memory_order_acquire)) times->read(buffer, valid);
+  std::free(buffer);
+}
+
+void KernelTimes::read(std::uint8_t* buffer, std::size_t valid) {
+  const std::lock_guard lock(mutex_);
+  for (void* record = nullptr; cupti_.next_record(buffer, valid, &record) == 0;) {
+    switch (*static_cast<const Activity*>(record)) {
+      case Activity::external_correlation: {
+        const auto& one = *static_cast<const CorrelationRecord*>(record);
+        if (one.external_kind == kCorrelationKind) numbers_[one.correlation] = {one.external_id, generation_};
+        break;
+      }
+      case Activity::kernel: {
+        const auto& one = *static_cast<const KernelRecord*>(record);
+        add(one.correlation, one.device, one.begin, one.end, one.graph_node);
+        break;
+      }
+      case Activity::memcpy:
+      case Activity::memset: {
+        const auto& one = *static_cast<const CopyRecord*>(record);
+        add(one.correlation, one.device, one.begin, one.end, one.graph_node);
+        break;
+      }
+      case Activity::memcpy_peer: {
+        const auto& one = *static_cast<const PeerCopyRecord*>(record);
+        add(one.correlation, one.device, one.begin, one.end, one.graph_node);
+        break;
+      }
+      default: break;
+    }
+  }
+}
+
+void KernelTimes::add(std::uint32_t correlation, std::uint32_t device, std::uint64_t begin, std::uint64_t end,
+                      std::uint64_t graph_node) {
+  if (begin == 0 || end < begin) {
+    ++unfinished_;
+    return;
+  }
+  if (begin >= closed_at_) return;
+  ++kernels_;
+  // One of a graph is of the call that was captured, which nothing here tells.
+  if (graph_node != 0)
+    ++of_graphs_;
+  else
+    newer_.push_back({correlation, device, begin, end});
+}
+
+void KernelTimes::settle(profile::Recorder& recorder) {
+  settle(recorder, false);
+}
+
+void KernelTimes::settle(profile::Recorder& recorder, bool last) {
+  std::uint64_t now = 0;
+  (void)cupti_.timestamp(&now);
+  profile::Header& header = recorder.header();
+  const std::lock_guard lock(mutex_);
+  std::vector<Ran> ran = std::exchange(older_, std::exchange(newer_, {}));
+  if (last)
+    for (const Ran& one : std::exchange(older_, {})) ran.push_back(one);
+  for (const Ran& one : ran) {
+    const auto number = numbers_.find(one.correlation);
+    const bool is_of_call = number != numbers_.end();
+    if (const auto call = is_of_call ? calls_.find(number->second.call) : calls_.end(); call != calls_.end())
+      call->second.ran.emplace_back(one.begin, one.end);
+    overlap_.add(one.device, is_of_call ? profile::Overlap::Kind::communication : profile::Overlap::Kind::computation,
+                 one.begin, std::min(one.end, closed_at_));
+  }
+  overlap_.fold(last ? std::numeric_limits<std::uint64_t>::max() : settled_at_);
+  settled_at_ = now;
+  // A call's kernels have all come some generations after the call: GPUs may be behind for a while.
+  std::erase_if(calls_, [&](const auto& entry) {
+    const Call& call = entry.second;
+    const std::uint64_t wait = call.ran.empty() ? kPatience : kSettled;
+    if (!call.ended || (!last && call.generation + wait > generation_)) return false;
+    if (!call.ran.empty())
+      recorder.add_device_time(recorder.thread(), call.calls.of, call.calls.calls, length_of(call.ran));
+    return true;
+  });
+  std::erase_if(numbers_, [&](const auto& entry) { return entry.second.generation + kPatience < generation_; });
+  ++generation_;
+  const profile::Overlap::Totals& totals = overlap_.totals();
+  header.kernels.store(kernels_, std::memory_order_relaxed);
+  header.kernels_of_graphs.store(of_graphs_, std::memory_order_relaxed);
+  header.kernels_lost.store(unfinished_, std::memory_order_relaxed);
+  header.gpu_communication_ns.store(totals.communication, std::memory_order_relaxed);
+  header.gpu_computation_ns.store(totals.computation, std::memory_order_relaxed);
+  header.gpu_both_ns.store(totals.both, std::memory_order_relaxed);
+}
+
+void KernelTimes::close() {
+  std::uint64_t now = 0;
+  if (cupti_.timestamp(&now) != 0) return;
+  const std::lock_guard lock(mutex_);
+  closed_at_ = now;
+}
+
+void KernelTimes::finish(profile::Recorder& recorder) {
+  (void)cupti_.flush_all(kFlushForced);
+  settle(recorder, true);
+  let_go();
+}
+
+}  // namespace sennit::shim::recorder
