@@ -175,9 +175,20 @@ Json of(const RankQueues& queues) {
 }
 
 /// Of the three ways to know something of queues, the one that is shown, and why not the others.
+/// Returns why the queues that are shown are not those of the MPI's own variables.
+std::string why_no_variables(const std::vector<Rank>& ranks) {
+  const std::string* failed = nullptr;
+  for (const Rank& rank : ranks)
+    for (const Sampled& variable : rank.variables) {
+      if (variable.samples != 0) return "what the MPI says of itself stands in a table of its own";
+      if (!variable.failed.empty()) failed = &variable.failed;
+    }
+  return failed != nullptr ? *failed : "the MPI has no variable of a queue, or was not asked (--pvar)";
+}
+
 Json of_queues(const Profile& profile) {
   const ReconstructedQueues& queues = profile.queues;
-  Json why_not = {{"variables", "variables of the MPI were not recorded"}};
+  Json why_not = {{"variables", why_no_variables(profile.ranks)}};
   if (!queues.why_not.empty()) why_not["reconstructed"] = queues.why_not;
   const bool has_polls = !profile.polls.empty();
   why_not["polls"] = !has_polls               ? "no call asked for what was not there"

@@ -100,7 +100,7 @@ def over_time(document: dict[str, Any], bins: int = 60) -> dict[str, Any]:
         for rank in numbers
     ]  # fmt: skip
     why_not = {
-        "variables": "variables of the MPI were not recorded",
+        "variables": "the MPI has no variable of a queue, or was not asked (--pvar)",
         "polls": "they tell how often a queue was empty",
     }
     return document | {
