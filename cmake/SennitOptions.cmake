@@ -4,11 +4,19 @@ target_include_directories(sennit_options INTERFACE ${CMAKE_SOURCE_DIR}/src ${CM
 target_compile_options(sennit_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Werror>
   $<$<COMPILE_LANGUAGE:C>:-Wall -Wextra -Wpedantic -Werror>)
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  # From 13 on gcc takes every reference that a function returns for one into its temporary arguments.
+  target_compile_options(sennit_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-dangling-reference>)
+endif()
 option(SENNIT_SANITIZE_ALL "Test every room under sanitizers, with every check" OFF)
 if(SENNIT_SANITIZE)
   target_compile_options(sennit_options INTERFACE
     $<$<NOT:$<COMPILE_LANGUAGE:CUDA>>:-fsanitize=${SENNIT_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all>)
   target_link_options(sennit_options INTERFACE -fsanitize=${SENNIT_SANITIZE})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    # Under sanitizers gcc loses sight of the lengths that it warns of.
+    target_compile_options(sennit_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds -Wno-stringop-overflow>)
+  endif()
   if(CMAKE_CXX_COMPILER_ID MATCHES Clang AND SENNIT_SANITIZE MATCHES address)
     # As gcc says that it is there. Functions of other libraries are called by types of our own on purpose.
     target_compile_options(sennit_options INTERFACE -D__SANITIZE_ADDRESS__ -fno-sanitize=function)
@@ -39,6 +47,9 @@ endfunction()
 function(sennit_room name)
   cmake_parse_arguments(ROOM "" "" "SOURCES;USES" ${ARGN})
   add_library(sennit_${name} STATIC ${ROOM_SOURCES})
+  # CMake before 3.31 compiles each CUDA source by itself; each has the one kernel that its programs become.
+  list(FILTER ROOM_SOURCES INCLUDE REGEX "\\.cu$")
+  set_source_files_properties(${ROOM_SOURCES} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   target_link_libraries(sennit_${name} PUBLIC sennit_options ${ROOM_USES})
 endfunction()
 
