@@ -12,9 +12,19 @@ constexpr int kManyStarts = 4;  // default
 SearchEffort chosen(const Problem& problem, SearchEffort effort) {
   const int n = problem.slots();
   if (effort.starts == 0) effort.starts = n <= 4 ? 2 : n <= 8 ? 24 : n <= 16 ? 24 : n <= 32 ? 12 : 6;
-  if (effort.tries == 0) effort.tries = n <= 16 ? 200000 : 400000;
+  if (effort.tries == 0) effort.tries = n <= 16 ? 200000 : problem.has_resources() ? 100000 : 400000;
   if (effort.tabu_iterations < 0) effort.tabu_iterations = n <= 8 ? 0 : n <= 32 ? 40 * n : 10 * n;
   return effort;
+}
+
+/// Whether of any three slots the two largest costs are equal: so they are in a tree.
+bool is_tree(const Problem& problem) {
+  const int n = problem.slots();
+  for (int a = 0; a < n; ++a)
+    for (int b = 0; b < n; ++b)
+      for (int c = 0; c < n; ++c)
+        if (a != b && problem.cost(a, b) > std::max(problem.cost(a, c), problem.cost(c, b))) return false;
+  return true;
 }
 
 /// A permutation of the ranks that are not pinned.
@@ -123,9 +133,11 @@ void search(const Problem& problem, const SearchEffort& asked, Best& best) {
     reached += !less(best.first().cost, walk.cost());
     best.offer(walk.map(), walk.cost());
   }
-  // What many starts lead to is hardly ever not the best.
-  if (effort.tabu_iterations == 0 || reached >= kManyStarts) return;
-  tabu(problem, Walk(problem, best.first().map), effort.tabu_iterations, random, best);
+  // What many starts lead to is hardly ever not the best, and on a tree swaps alone get there.
+  if (effort.tabu_iterations == 0 || reached >= kManyStarts || is_tree(problem)) return;
+  const std::vector<Found> from = best.all();
+  for (std::size_t i = 0; i < std::min<std::size_t>(from.size(), problem.slots() <= 16 ? 4 : 1); ++i)
+    tabu(problem, Walk(problem, from[i].map), effort.tabu_iterations, random, best);
   if (problem.has_resources())
     for (int i = 0; i < std::min(3, int(best.all().size())); ++i) {
       Walk walk(problem, best.all()[std::size_t(i)].map);

@@ -13,6 +13,9 @@ namespace sennit::sim {
 /// four H200s, replayed, are off by 5 % in the median (docs/tune/reproduction.md).
 inline constexpr double kModelError = 0.05;
 
+/// Limit: so many messages are simulated in a second. An exchange of more takes as long as its most loaded link.
+inline constexpr std::size_t kMostSimulated = 30000;
+
 struct ChosenMap {
   std::size_t index = 0;   ///< the fastest of the maps; of those alike the first
   std::vector<double> us;  ///< of an exchange with each map

@@ -362,6 +362,32 @@ def test_papers_are_done_again_as_they_are_kept(machine: str, tmp_path: Path) ->
     assert [claim["holds"] for claim in found["claims"]] == [claim["holds"] for claim in kept["claims"]]
 
 
+def test_ranks_are_mapped_and_the_same_question_gives_the_same_bytes(tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("one.json", "other.json", "map.svg")]
+    asked = ("map", "--pattern", "2d-torus:4x4,w=3", "--machine", "helios")
+    done = sennit(*asked, "-o", str(files[0]), "--svg", str(files[2]), cache=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "optimal" in done.stdout
+    assert sennit(*asked, "-o", str(files[1]), cache=tmp_path).returncode == 0
+    assert files[0].read_bytes() == files[1].read_bytes()
+    found = json.loads(files[0].read_text())
+    assert found["advised"]
+    assert found["mappings"][found["chosen"]]["gain"] > 0.4
+    alike = sennit("map", "--pattern", "ring:4", "--machine", "hgx-h200-4", cache=tmp_path)
+    assert alike.stdout.startswith("All pairs alike within 0.0 %"), alike.stdout
+    many = document("map", "--pattern", "2d-torus:32x32", "--machine", "dgx-h100", "--nodes", "128", "--json",
+                    cache=tmp_path)  # fmt: skip
+    assert sorted(many["mappings"][-1]["map"]) == list(range(1024))
+    (tmp_path / "talk.csv").write_text("0,1\n1\n")
+    wrong = sennit("map", "--matrix", str(tmp_path / "talk.csv"), "--machine", "helios", cache=tmp_path)
+    assert wrong.returncode == 2
+    assert "1 numbers where the first line has 2" in wrong.stderr
+    pinned = document(
+        "map", "--pattern", "ring:8", "--machine", "dgx-1v", "--pin", "3=gpu1", "--json", cache=tmp_path
+    )
+    assert pinned["ranks"][3]["gpu"] == "gpu1"
+
+
 def test_a_put_is_simulated(tmp_path: Path) -> None:
     options = ["--from", "gpu0", "--to", "gpu1", "--machine", "cedar", "--json"]
     found = document("sim", "put", "256M", *options, cache=tmp_path)

@@ -39,8 +39,8 @@ TEST(Exchange, LoadsAreThoseOfTheContentionMetric) {
     for (const Load& load : played->loads) carried[load.resource] += load.bytes;
     const std::vector<double> us = problem.loads(map);
     for (std::size_t i = 0; i < fabric->network().capacity().size(); ++i) {
+      if (us[i] <= 0) continue;
       const double bytes = us[i] * fabric->network().capacity()[i] * 1e3;
-      if (bytes <= 0) continue;
       const std::string resource = fabric->network().resource_name(int(i));
       EXPECT_NEAR(carried[resource], bytes, 1e-6 * bytes) << name << ": " << resource;
     }

@@ -65,8 +65,9 @@ def sentences(found: RankMap, file: str = "") -> list[str]:
     """What is said below the table. `file`: where the map was written."""
     said = [f"{found.verdict[:1].upper()}{found.verdict[1:]}."]
     if found.advised:
-        pays = f" Pays after {found.pays_after:.0f} exchanges." if found.pays_after else ""
-        said += [f"Why: {found.why}{pays}".strip()] if found.why or pays else []
+        pays = f"It pays after {found.pays_after:.0f} exchanges." if found.pays_after else ""
+        if reasons := " ".join(filter(None, [found.why, pays])):
+            said.append(f"Why: {reasons}")
         busiest = [found.mappings[0].heaviest, found.best.heaviest]
         said.append(f"Busiest: {busiest[0]} as it is, {busiest[1]} mapped.")
         said.append(f"Ranks: {places(found)}.")

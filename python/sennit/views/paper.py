@@ -14,6 +14,7 @@ from sennit.views.charts.bars import Bar, bar_chart
 from sennit.views.markdown import pipes
 from sennit.views.text_table import Table, print_table
 
+ACROSS = 3  # lines of a figure that stand side by side on a screen
 HEADINGS = ["figure", "what", "paper", "ours", "ratio", ""]
 
 
@@ -84,7 +85,7 @@ def figures(paper: Paper) -> list[tuple[str, list[str], list[list[str]]]]:
         sizes = list(dict.fromkeys(size for each in series for size, _ in each.points))
         values = [dict(each.points) for each in series]
         lines = [
-            [units.size(round(size)), *(f"{each[size]:.0f}" if size in each else NOTHING for each in values)]
+            [units.size(round(size)), *(f"{round(each[size])}" if size in each else NOTHING for each in values)]
             for size in sizes
         ]
         drawn.append((f"{figure} ({series[0].unit})", ["size", *(each.name for each in series)], lines))
@@ -101,7 +102,10 @@ def print_paper(paper: Paper, console: Console) -> None:
     console.print()
     for name, headings, lines in figures(paper):
         console.print(Text(name, style="bold"))
-        print_table(Table(headings, lines), console)
+        for first in range(1, len(headings), ACROSS):
+            columns = [0, *range(first, min(first + ACROSS, len(headings)))]
+            part = [[line[column] for column in columns] for line in lines]
+            print_table(Table([headings[column] for column in columns], part), console)
         console.print()
     for line in filter(None, [*summary(paper), fits(paper), *whys(paper)]):
         console.print(Text(line))

@@ -418,7 +418,8 @@ void add_gains(Study& study, const Figures& figures, const Experiments& tried) {
                            [&](Which i) { return tried.eager[i] > figures[i][1][3].gain(kDistance); }),
        fmt::format("64 KiB: at 8 KiB 2D stencil {:.0f} %, 2D torus {:.0f} %, 4D hypercube {:.0f} %",
                    tried.eager[kStencil], tried.eager[kTorus2], tried.eager[kHypercube]),
-       "An eager message takes longer between sockets too, but not by as much."});
+       "Eager messages go through host memory here, near or far: a longer limit takes the gain away "
+       "with the drop."});
   double apart = 0, above = 0;
   for (const auto& each : figures)
     for (const Point& point : each[1])
