@@ -120,7 +120,7 @@ Json of(const Polls& polls) {
 
 /// A variable of one process. A page needs no more points than it is wide.
 Json of(const Sampled& variable, const Rank& rank) {
-  constexpr std::size_t kMost = 1000;
+  constexpr std::size_t kMost = 300;
   const std::size_t step = variable.points.size() / kMost + 1;
   Json points = Json::array();
   for (std::size_t i = 0; i < variable.points.size(); i += step) {

@@ -32,6 +32,66 @@ TEST(ProfileDocument, SaysWhatThereWas) {
   EXPECT_EQ(barrier["to_bytes"], 0);
 }
 
+TEST(ProfileDocument, SaysWhoDidACallAndWhatGraphsDidOfIt) {
+  const MadeUp made(0, 1);
+  Recorder& recorder = *made.recorder;
+  Call call{};
+  call.function = recorder.function("ncclAllReduce");
+  call.bytes_in = call.bytes_out = 64;
+  call.end = 10;
+  recorder.record(call);
+  call.how = recorder.how("two_shot 4x256");
+  recorder.record(call);
+  recorder.add_captured(recorder.thread(), class_of(call));
+  recorder.add_replays(recorder.thread(), class_of(call), 7, 7 * 64);
+  recorder.end_unseen(recorder.thread(), class_of(call));
+  std::vector<Rank> ranks;
+  ranks.push_back(made.read().value());
+  const Json document = to_json(merge(std::move(ranks)).value());
+  ASSERT_EQ(document["rows"].size(), 2u);
+  const bool is_first = document["rows"][0]["how"].is_string();
+  const Json &told = document["rows"][is_first ? 0 : 1], &other = document["rows"][is_first ? 1 : 0];
+  EXPECT_EQ(told["how"], "two_shot 4x256");
+  EXPECT_EQ(told["captured"], 1);
+  EXPECT_EQ(told["replayed"], 7);
+  EXPECT_EQ(told["replayed_bytes"], 7 * 64);
+  EXPECT_EQ(told["unseen"], 1);
+  EXPECT_TRUE(other["how"].is_null());
+  EXPECT_EQ(other["replayed"], 0);
+}
+
+TEST(ProfileDocument, SaysWhatTheMpiAndTheKernelsTold) {
+  const MadeUp made(0, 1);
+  Recorder& recorder = *made.recorder;
+  recorder.begin_run(1000);
+  const std::uint16_t length = recorder.variable("queue_length", {});
+  recorder.variable("queue_time", "it cannot be read");
+  for (std::uint64_t i = 0; i < kSamples + 10; ++i) recorder.sample(length, 2000 + i, i % 5);
+  Header& header = recorder.header();
+  header.gpu_times = GpuTimes::kernel;
+  header.kernels_begin = 2000;
+  header.kernels_end = 5000;
+  header.gpu_communication_ns = 900;
+  header.gpu_both_ns = 300;
+  std::vector<Rank> ranks;
+  ranks.push_back(made.read().value());
+  const Json document = to_json(merge(std::move(ranks)).value());
+  EXPECT_EQ(document["gpu_times"], "kernel");
+  const Json& kernels = document["ranks"][0]["kernels"];
+  EXPECT_EQ(kernels["seconds"], 3e-6);
+  EXPECT_EQ(kernels["communication_seconds"], 9e-7);
+  EXPECT_EQ(kernels["overlapped_seconds"], 3e-7);
+  EXPECT_TRUE(kernels["refused"].is_null());
+  const Json& variable = document["variables"][0];
+  EXPECT_EQ(variable["name"], "queue_length");
+  EXPECT_EQ(variable["samples"], kSamples + 10);
+  EXPECT_EQ(variable["most"], 4);
+  EXPECT_LE(variable["points"].size(), 300u);
+  EXPECT_EQ(variable["points"][0][0], 1.01e-6) << "the latest stay";
+  EXPECT_EQ(variable["points"][0][1], 4);
+  EXPECT_EQ(document["variables"][1]["failed"], "it cannot be read");
+}
+
 /// Another thread ends what one has begun.
 TEST(ProfileDocument, SaysHowRequestsEndedAndWhatWasAskedInVain) {
   const MadeUp made(0, 1);

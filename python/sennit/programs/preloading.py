@@ -115,11 +115,15 @@ def library_to_preload() -> Path:
     return library
 
 
-def with_library_before(program: Path, command: list[str], environment: MutableMapping[str, str]) -> list[str]:
+def with_library_before(program: Path, command: list[str], environment: MutableMapping[str, str],
+                        others: tuple[str, ...] = ()) -> list[str]:  # fmt: skip
     """The command that starts `program` and its ranks with the library preloaded; `environment` gets what that needs,
-    and its members that begin with SENNIT_ reach all ranks. Says what the library does not reach."""
+    and its members that begin with SENNIT_, and those named by `others`, reach all ranks. Says what the library does
+    not reach."""
     environment["LD_PRELOAD"] = preloaded(str(library_to_preload()), environment.get("LD_PRELOAD", ""))
-    passed = [name for name in sorted(environment) if name.startswith("SENNIT_") and environment[name]]
+    passed = [
+        name for name in sorted(environment) if (name.startswith("SENNIT_") or name in others) and environment[name]
+    ]
     variables = {name: environment[name] for name in ("LD_PRELOAD", *passed)}
     if why := beyond_reach(program):
         _warn(f"sennit does not reach {program}: {why}, so LD_PRELOAD is ignored. It runs without sennit.")

@@ -42,6 +42,7 @@ class GpuTimes(str, Enum):
 
 
 OBSERVER = "libsennit-recorder.so"
+PLUGIN = "NCCL_PROFILER_PLUGIN"
 FEW = 4  # functions in the summary at a program's end
 
 
@@ -80,12 +81,12 @@ def profile(
         environment["SENNIT_PROFILE_PVAR"] = ",".join(variables)
     # NCCL loads the recorder as a plug-in, too: for calls that pass by the preloaded library. The user's own plug-in
     # is loaded from there.
-    if "NCCL_PROFILER_PLUGIN" in environment:
-        environment["SENNIT_PROFILE_NEXT_PLUGIN"] = environment["NCCL_PROFILER_PLUGIN"]
-    environment["NCCL_PROFILER_PLUGIN"] = str(recorder)
+    if PLUGIN in environment:
+        environment["SENNIT_PROFILE_NEXT_PLUGIN"] = environment[PLUGIN]
+    environment[PLUGIN] = str(recorder)
     if not accelerate:
         environment["SENNIT_DISABLE"] = "1"
-    command = with_library_before(program, command, environment)
+    command = with_library_before(program, command, environment, (PLUGIN,))
     if is_rank:
         become(program, command, environment)
     console.messages().print(Text(f"sennit: the profile goes to {folder}"), soft_wrap=True)

@@ -85,6 +85,7 @@ class KernelWindow {
   void refuse(profile::Recorder& recorder, const std::string& why) {
     std::fputs(fmt::format("sennit: kernels are not collected: {}\n", why).c_str(), stderr);
     profile::set(recorder.header().kernels_refused, why);
+    the_process.kernels_refused.store(true, std::memory_order_relaxed);
     state_.store(State::over, std::memory_order_release);
     the_process.collects_kernels.store(false, std::memory_order_relaxed);
   }

@@ -140,9 +140,7 @@ profile::GpuTimes wanted_gpu_times() {
                               : profile::GpuTimes::sampled;
   }();
   if (wanted != profile::GpuTimes::kernel) return wanted;
-  const profile::Recorder* const recorder = current_profile();
-  const bool refused = recorder != nullptr && recorder->header().kernels_refused[0] != 0;
-  return refused ? profile::GpuTimes::sampled : wanted;
+  return the_process.kernels_refused.load(std::memory_order_relaxed) ? profile::GpuTimes::sampled : wanted;
 }
 
 void tell_how(std::string_view how) {

@@ -26,7 +26,8 @@ struct ProcessProfile {
   std::atomic<int> others_in_calls{0};
   std::atomic<std::uint8_t> phase{0};               ///< that calls belong to
   std::atomic<const void*> observed_nccl{nullptr};  ///< where the NCCL lies whose calls are observed
-  std::atomic<bool> collects_kernels{false};        ///< or is to, see kernel_window.h
+  std::atomic<bool> kernels_refused{false};
+  std::atomic<bool> collects_kernels{false};  ///< or is to, see kernel_window.h
 };
 extern constinit ProcessProfile the_process;
 
