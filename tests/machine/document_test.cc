@@ -15,7 +15,7 @@ Json valid() {
 }
 
 Status refusal(const Json& document) {
-  return from_json(document, "mine.json").status();
+  return machine::from_json(document, "mine.json").status();
 }
 
 /// A change that makes a valid document wrong, the field the error must name, and a word of what it must say.
@@ -101,7 +101,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(Document, ReadsBackEverythingItWrites) {
   const Json document = valid();
-  const Result<Machine> read = from_json(document, "pair");
+  const Result<Machine> read = machine::from_json(document, "pair");
   ASSERT_TRUE(read.ok()) << read.status().text();
   EXPECT_EQ(to_json(*read), document);
   EXPECT_EQ(read->links[0].latency_us->spread, 0.25);
@@ -113,11 +113,11 @@ TEST(Document, KeepsFiguresToTheLastBit) {
   Machine machine = two_gpus();
   machine.links[2].forward_gbps.value = 0.1 + 0.2;
   const Result<Json> text = parse_json(to_json(machine).dump(), "text");
-  EXPECT_EQ(from_json(*text, "text")->links[2].forward_gbps.value, 0.1 + 0.2);
+  EXPECT_EQ(machine::from_json(*text, "text")->links[2].forward_gbps.value, 0.1 + 0.2);
 }
 
 TEST(Document, NeedsOnlyWhatHasNoDefault) {
-  const auto read = from_json(
+  const auto read = machine::from_json(
       *parse_json(R"({"version": 1, "name": "m", "devices": [{"id": "host0", "kind": "host"}]})", "m"), "m");
   ASSERT_TRUE(read.ok()) << read.status().text();
   EXPECT_EQ(read->devices[0].numa, -1);

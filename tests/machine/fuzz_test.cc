@@ -22,7 +22,7 @@ void check(const std::string& text, bool xml) {
     EXPECT_FALSE(json.status().text().empty());
     return;
   }
-  const Result<Machine> machine = xml ? from_nccl_xml(text, "mutant") : from_json(*json, "mutant");
+  const Result<Machine> machine = xml ? from_nccl_xml(text, "mutant") : machine::from_json(*json, "mutant");
   if (!machine.ok()) {
     EXPECT_GT(machine.status().text().size(), 20u);
     EXPECT_FALSE(machine.status().remedy().empty());
@@ -30,7 +30,7 @@ void check(const std::string& text, bool xml) {
   }
   EXPECT_EQ(validate(*machine).text(), "ok");
   const std::string written = to_json(*machine).dump();  // throws where text is not UTF-8
-  const Result<Machine> again = from_json(*parse_json(written, "again"), "again");
+  const Result<Machine> again = machine::from_json(*parse_json(written, "again"), "again");
   ASSERT_TRUE(again.ok()) << again.status().text();
   EXPECT_EQ(to_json(*again).dump(), written);
   const Result<std::string> exported = to_nccl_xml(*machine);

@@ -53,7 +53,7 @@ TEST(Schema, RequiresExactlyWhatTheReaderRequires) {
       Json document = everything();
       document[Json::json_pointer(pointer)].erase(member);
       // Taking out a member that others refer to breaks the document in another way than by its absence.
-      const Status status = from_json(document, "m").status();
+      const Status status = machine::from_json(document, "m").status();
       const bool missing = status.what().find("missing") != std::string::npos;
       EXPECT_EQ(missing, required.contains(member)) << pointer << " " << member << ": " << status.text();
     }
@@ -72,13 +72,13 @@ TEST(Schema, KnowsTheSameWords) {
     for (const Json& word : words) {
       Json document = everything();
       document[Json::json_pointer(pointer)] = word;
-      const Status status = from_json(document, "m").status();
+      const Status status = machine::from_json(document, "m").status();
       EXPECT_EQ(status.what().find("unknown"), std::string::npos) << status.text();
     }
     Json document = everything();
     document[Json::json_pointer(pointer)] = "";
     std::size_t offered = 1;
-    const std::string remedy = from_json(document, "m").status().remedy();
+    const std::string remedy = machine::from_json(document, "m").status().remedy();
     offered += std::size_t(std::ranges::count(remedy, ','));
     EXPECT_EQ(offered, words.size()) << pointer;
   };
