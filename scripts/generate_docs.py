@@ -38,6 +38,7 @@ from sennit.views import puts, result_charts
 from sennit.views.beyond import beyond_markdown
 from sennit.views.charts.frame import standalone
 from sennit.views.machine_svg import machine_svg
+from sennit.views.map_svg import before_and_after
 from sennit.views.markdown import pipes
 from sennit.views.origin import origin, repetitions
 from sennit.views.paper import paper_chart, paper_markdown
@@ -243,6 +244,16 @@ def machine_pictures(root: Path) -> dict[Path, str]:
     }
 
 
+def map_pictures(root: Path) -> dict[Path, str]:
+    """A picture of every map that is kept, before and after."""
+    files = {}
+    for name, path, document in documents(root, "map"):
+        found = parse(RankMap, document, path)
+        machine = parse(Machine, read_json(root / "machines" / f"{found.machine}.json"), found.machine)
+        files[root / "docs" / "figures" / f"{name}.svg"] = before_and_after(found, machine)
+    return files
+
+
 def generated(root: Path) -> dict[Path, str]:
     """Every generated file and its content."""
     results = kept_results(root, PUT)
@@ -258,6 +269,7 @@ def generated(root: Path) -> dict[Path, str]:
             printed = profile_printed(name, profile, figures)
     files = {root / "docs" / "figures" / name: svg for name, svg in figures.items()}
     files |= machine_pictures(root)
+    files |= map_pictures(root)
     tune, use = root / "docs" / "tune", root / "docs" / "use"
     gains = use / "gains.md"
     for file, name, content in (

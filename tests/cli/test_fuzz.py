@@ -4,6 +4,7 @@ readers of machines have tests/machine/fuzz_test.cc."""
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
@@ -37,6 +38,7 @@ from sennit.model.doctor import Doctor
 from sennit.model.document import Part, parse, read_json
 from sennit.model.explain import Explanation
 from sennit.model.machine import Machine
+from sennit.model.map import RankMap
 from sennit.model.plans import CollectiveTable, KeptTable
 from sennit.model.profile import Profile
 from sennit.model.result import Result
@@ -46,6 +48,7 @@ from sennit.programs import process
 from sennit.programs.problem import Exit, Problem
 from sennit.programs.process import Output
 from sennit.programs.progress import step_of
+from sennit.programs.rank_map import visible_devices
 from sennit.views import puts, sim_sweep
 from sennit.views.advice_text import print_advice
 from sennit.views.changes_text import print_comparison, print_table_diff
@@ -56,6 +59,9 @@ from sennit.views.doctor_text import print_doctor
 from sennit.views.explain_text import print_explanation
 from sennit.views.machine_svg import machine_svg
 from sennit.views.machine_text import print_machine
+from sennit.views.map_html import map_html
+from sennit.views.map_svg import before_and_after
+from sennit.views.map_text import print_map
 from sennit.views.plan_tables import check_text, print_kept, print_plan_table
 from sennit.views.profile.page import profile_html, profile_markdown
 from sennit.views.profile.sections import parts
@@ -221,12 +227,31 @@ def draw_profile(profile: Profile, random: Random) -> None:
     draw_comparison(as_result(good), as_result(profile), random)
 
 
+def draw_map(found: RankMap, random: Random) -> None:
+    """In words, on machines that it may or may not be of, and for a program of four GPUs."""
+    shown(lambda console: print_map(found, console, "map.json"), random.choice(WIDTHS))
+    machine = Machine.model_validate(random.choice(MACHINES))
+    check_picture(before_and_after(found, machine))
+    check_page(map_html(found, machine))
+    with contextlib.suppress(Problem):
+        assert visible_devices(found, ["GPU-0", "GPU-1"], {})
+
+
 def draw_doctor(doctor: Doctor, random: Random) -> None:
     shown(lambda console: print_doctor(doctor, console), random.choice(WIDTHS))
 
 
 def draw_explanation(explanation: Explanation, random: Random) -> None:
     shown(lambda console: print_explanation(explanation, console), random.choice(WIDTHS))
+
+
+def map_of_two() -> Any:
+    """A map with few numbers, so that damage hits the others too: two ranks that are in the right place already."""
+    document = data("map")
+    rows = [each | {"map": [0, 1]} for each in document["mappings"]]
+    traffic = document["traffic"] | {"ranks": 2, "matrix": [[0, 8.0], [8.0, 0]]}
+    loads = {side: each[:3] for side, each in document["loads"].items()}
+    return document | {"mappings": rows, "traffic": traffic, "ranks": document["ranks"][:2], "loads": loads}
 
 
 # Documents to damage, the class that reads them, how they are drawn, and how many mutants. Doctor's has few members.
@@ -245,6 +270,7 @@ KINDS: dict[str, tuple[list[Any], type[Part], Callable[[Any, Random], None], int
     "simulation": ([data("sim")], Simulation, draw_simulation, 120),
     "sweep": ([data("sim_sweep")], Sweep, draw_sweep, 120),
     "profile": ([make() for make in PROFILES], Profile, draw_profile, 200),
+    "map": ([map_of_two()], RankMap, draw_map, 80),
     "doctor": ([data("doctor")], Doctor, draw_doctor, 100),
 }
 

@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema
 import pytest
 from conftest import ROOT, Programs, check_snapshot, data, shown
-from sennit.model.document import read_json
+from sennit.model.document import parse, read_json
 from sennit.model.machine import Machine
 from sennit.model.map import RankMap, kept
 from sennit.programs import machines
@@ -37,6 +37,20 @@ def helios() -> Machine:
 
 def changed(**changes: Any) -> RankMap:
     return RankMap.model_validate(data("map") | changes)
+
+
+def few(ranks: list[dict[str, Any]], **changes: Any) -> RankMap:
+    """A map of fewer ranks than the made-up document has."""
+    traffic = data("map")["traffic"] | {"ranks": len(ranks), "matrix": []}
+    rows = [each | {"map": list(range(len(ranks)))} for each in data("map")["mappings"]]
+    return changed(ranks=ranks, traffic=traffic, mappings=rows, **changes)
+
+
+def with_uuids(**changes: Any) -> RankMap:
+    return few(
+        [{"rank": rank, "node": 0, "gpu": f"gpu{3 - rank}", "uuid": f"GPU-{3 - rank}"} for rank in range(4)],
+        **changes,
+    )
 
 
 def test_a_map_on_the_terminal(found: RankMap) -> None:
@@ -96,9 +110,7 @@ def test_the_picture_has_the_ranks_in_the_boxes(found: RankMap) -> None:
 
 def test_gpus_that_were_chosen_have_their_own_names() -> None:
     ranks = [{"rank": rank, "node": 0, "gpu": f"gpu{9 - rank}"} for rank in range(2)]
-    rows = [each | {"map": [0, 1]} for each in data("map")["mappings"]]
-    few = changed(gpus=2, ranks=ranks, mappings=rows, advised=False)
-    assert gpu_ids(few, helios()) == ["gpu9", "gpu8"]
+    assert gpu_ids(few(ranks, gpus=2, advised=False), helios()) == ["gpu9", "gpu8"]
 
 
 def test_the_page_is_whole(found: RankMap) -> None:
@@ -148,17 +160,25 @@ def test_what_cannot_be_asked_is_said(programs: Programs, arguments: list[str], 
     assert said in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"chosen": 3}, "not among"),
+        ({"ranks": []}, "not those of 16 ranks"),
+        ({"gpus": 4}, "no places of their own"),
+    ],
+)
+def test_a_map_that_is_not_whole_is_refused(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(Problem, match=said):
+        parse(RankMap, data("map") | changes, "map.json")
+
+
 def test_a_document_that_is_no_profile_is_refused(tmp_path: Path) -> None:
     from sennit.programs.map import Question, ask
 
     (tmp_path / "profile.json").write_text(json.dumps(data("machine")))
     with pytest.raises(Problem, match="is no profile"):
         ask(Question(profile=tmp_path))
-
-
-def with_uuids(**changes: Any) -> RankMap:
-    ranks = [{"rank": rank, "node": 0, "gpu": f"gpu{3 - rank}", "uuid": f"GPU-{3 - rank}"} for rank in range(4)]
-    return changed(ranks=ranks, **changes)
 
 
 HERE = [f"GPU-{number}" for number in range(4)]
@@ -193,8 +213,8 @@ def test_a_map_that_does_not_fit_is_refused(
 def test_several_ranks_of_a_gpu_need_a_rank_each() -> None:
     twice = [{"rank": rank, "node": 0, "gpu": "gpu0", "uuid": "GPU-0"} for rank in range(2)]
     with pytest.raises(Problem, match="several ranks on a GPU"):
-        visible_devices(changed(ranks=twice), HERE, {})
-    assert visible_devices(changed(ranks=twice), HERE, {}, 1) == "GPU-0"
+        visible_devices(few(twice), HERE, {})
+    assert visible_devices(few(twice), HERE, {}, 1) == "GPU-0"
 
 
 def test_run_gives_a_program_its_map(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import Field, NonNegativeFloat, NonNegativeInt
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, model_validator
 
 from sennit.model.document import Part
 from sennit.model.sim import Load
@@ -107,10 +107,23 @@ class RankMap(Part):
     ranks: list[MappedRank] = Field(description="The map to use: the chosen one where it is advised, else as it is")
     loads: Loads = Loads()
 
+    @model_validator(mode="after")
+    def _is_whole(self) -> RankMap:
+        """Each rank has one place, and everything is of as many ranks."""
+        ranks, places = self.traffic.ranks, self.nodes * self.gpus * self.ranks_per_gpu
+        for mapping in self.mappings:
+            if len(mapping.map) != ranks or len(set(mapping.map)) != ranks or max(mapping.map) >= places:
+                raise ValueError(f"the map '{mapping.name[:40]}' gives {ranks} ranks no places of their own")
+        if sorted(each.rank for each in self.ranks) != list(range(ranks)):
+            raise ValueError(f"the places are not those of {ranks} ranks")
+        if self.chosen >= len(self.mappings):
+            raise ValueError("the chosen map is not among the mappings")
+        return self
+
     @property
     def best(self) -> Mapping:
         """The chosen mapping."""
-        return self.mappings[min(self.chosen, len(self.mappings) - 1)]
+        return self.mappings[self.chosen]
 
 
 def kept(document: dict[str, Any]) -> dict[str, Any]:

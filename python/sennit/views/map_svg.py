@@ -13,6 +13,7 @@ from sennit.views.machine_svg import machine_svg
 from sennit.views.map_text import title
 
 BETWEEN = 24  # pixels from one picture to the next
+WIDE = 1000  # pixels of a picture that has no room for another one beside it
 SIZES = re.compile(r'width="(\d+)" height="(\d+)"')
 
 
@@ -49,7 +50,7 @@ def gpu_ids(found: RankMap, machine: Machine) -> list[str]:
 
 
 def before_and_after(found: RankMap, machine: Machine) -> str:
-    """The machine with its ranks and the loads of an exchange, as it is and with the chosen map, side by side."""
+    """The machine with its ranks and the loads of an exchange, as it is and with the chosen map."""
     pictures = []
     for name, mapping, loads in (
         ("As it is", found.mappings[0], found.loads.before),
@@ -63,15 +64,18 @@ def before_and_after(found: RankMap, machine: Machine) -> str:
 
 
 def side_by_side(pictures: list[str]) -> str:
-    """Several SVG files as one."""
-    width, height, inner = 0, 0, []
+    """Several SVG files as one; one below the other where they are wide."""
+    sizes = []
     for picture in pictures:
         size = SIZES.search(picture)
         assert size, "a picture says how large it is"
-        inner.append(picture.replace("<svg ", f'<svg x="{width}" y="0" ', 1))
-        width += int(size[1]) + BETWEEN
-        height = max(height, int(size[2]))
-    width -= BETWEEN
+        sizes.append((int(size[1]), int(size[2])))
+    below = max((width for width, _ in sizes), default=0) > WIDE
+    x, y, width, height, inner = 0, 0, 0, 0, []
+    for picture, (wide, high) in zip(pictures, sizes, strict=True):
+        inner.append(picture.replace("<svg ", f'<svg x="{x}" y="{y}" ', 1))
+        width, height = max(width, x + wide), max(height, y + high)
+        x, y = (0, y + high + BETWEEN) if below else (x + wide + BETWEEN, 0)
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">'
     )
@@ -79,10 +83,10 @@ def side_by_side(pictures: list[str]) -> str:
 
 
 def matrices(found: RankMap) -> list[str]:
-    """Who sends to whom, in the order of ranks and in that of the GPUs they are mapped to; none of many ranks."""
+    """Who sends to whom, in the order of ranks and in that of the GPUs they are mapped to."""
     matrix = found.traffic.matrix
-    if not matrix:
-        return []
+    if any(len(row) != found.traffic.ranks for row in (matrix, *matrix)):
+        return []  # of many ranks there is none
     charts = []
     for name, order in (("In the order of ranks", list(range(len(matrix)))), ("In the order of GPUs", by_gpu(found))):
         values = {

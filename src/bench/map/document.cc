@@ -150,8 +150,14 @@ std::string why_of(const place::DeviceGraph& graph, const place::Slots& slots, c
 
 Json json_of(const Row& row, const place::DeviceGraph& graph, const Job& job, double before_us) {
   const place::Cost cost = place::cost_of(job.source.traffic, graph, job.slots, place::Metric::contention, row.map);
-  Json bound;
-  if (row.proof) bound = {{"heaviest_us", row.proof->bound.heaviest_us}, {"sum", row.proof->bound.sum}};
+  const double sum = place::cost_of(job.source.traffic, graph, job.slots, row.metric, row.map).sum;
+  Json bound, proved;
+  if (row.proof) {
+    bound = {{"heaviest_us", row.proof->bound.heaviest_us}, {"sum", row.proof->bound.sum}};
+    // The map that was simulated to be the fastest may be another than the one that was proved to cost least.
+    const place::Cost own{row.metric == place::Metric::contention ? cost.heaviest_us : 0, sum};
+    proved = row.proof->proved && !place::less(row.proof->bound, own);
+  }
   Json map = Json::array();
   for (int rank = 0; rank < job.source.traffic.ranks(); ++rank) map.push_back(row.map[std::size_t(rank)]);
   return {{"name", row.name},
@@ -160,11 +166,11 @@ Json json_of(const Row& row, const place::DeviceGraph& graph, const Job& job, do
           {"heaviest_us", cost.heaviest_us},
           {"heaviest", row.played.loads.empty() ? std::string() : row.played.loads.front().resource},
           {"byte_hops", cost.sum},
-          {"cost", place::cost_of(job.source.traffic, graph, job.slots, row.metric, row.map).sum},
+          {"cost", sum},
           {"exchange_us", row.played.us},
           {"gain", before_us > 0 ? 1 - row.played.us / before_us : 0},
           {"found_ms", row.ms},
-          {"proved", row.proof ? Json(row.proof->proved) : Json()},
+          {"proved", std::move(proved)},
           {"bound", std::move(bound)},
           {"nodes", row.proof ? row.proof->nodes : 0},
           {"map", std::move(map)}};
