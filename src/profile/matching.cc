@@ -69,15 +69,16 @@ class Queues {
   void send(const MessageEnd& send) {
     Channel& channel = channels_[{send.other, send.tag}];
     drop_taken(posted_);
-    std::size_t open = 0;
-    for (; open < posted_.size(); ++open) {
+    std::size_t open = channel.spare > 0 ? 0 : posted_.size();
+    for (; open < posted_.size() && may_look(); ++open) {
       Waiting& receive = posted_[open];
       if (!receive.taken && receive.until < send.ns) {  // it was of nobody, or of what is not known
         receive.taken = true;
         ++found_.receives;
       }
-      if (!receive.taken && channel.spare > 0 && asks_for(receive.end, send)) break;
+      if (!receive.taken && asks_for(receive.end, send)) break;
     }
+    if (looks_ >= kMostLooks) open = posted_.size();
     const bool has_own = !channel.posted.empty();
     if (open < posted_.size() && (!has_own || posted_[open].number < channel.posted.front().number)) {
       take(posted_[open], send.ns, posted_[open].end.ns);
@@ -105,11 +106,12 @@ class Queues {
       return;
     }
     first_ += drop_taken(unexpected_);
-    for (const Waiting& message : unexpected_)
-      if (!message.taken && message.channel->spare > 0 && asks_for(receive, message.end)) {
-        --message.channel->spare;
-        return take_first(*message.channel, receive.ns);  // of its channel nothing came before it
-      }
+    for (const Waiting& message : unexpected_) {
+      if (!may_look()) break;
+      if (message.taken || message.channel->spare <= 0 || !asks_for(receive, message.end)) continue;
+      --message.channel->spare;
+      return take_first(*message.channel, receive.ns);  // of its channel nothing came before it
+    }
     posted_.push_back({.end = receive, .number = number_, .until = receive.until});
   }
 
@@ -139,6 +141,7 @@ class Queues {
   static bool asks_for(const MessageEnd& receive, const MessageEnd& send) {
     return (receive.other == kAny || receive.other == send.other) && (receive.tag == kAny || receive.tag == send.tag);
   }
+  bool may_look() { return looks_ < kMostLooks && ++looks_ < kMostLooks; }
   static std::size_t drop_taken(std::deque<Waiting>& queue) {
     std::size_t dropped = 0;
     for (; !queue.empty() && queue.front().taken; ++dropped) queue.pop_front();
@@ -158,7 +161,9 @@ class Queues {
   std::deque<Waiting> unexpected_;                                     ///< messages in the order in which they came
   std::size_t first_ = 0;                                              ///< messages that were dropped before
   std::deque<Waiting> posted_;                                         ///< open receives
-  std::uint64_t number_ = 0;
+  /// Queues that are long and searched in vain take time as their product: what is found no more is left over.
+  static constexpr std::uint64_t kMostLooks = std::uint64_t{1} << 25;
+  std::uint64_t number_ = 0, looks_ = 0;
   const std::uint64_t since_;
   Matching found_;
 };

@@ -14,6 +14,7 @@ import budgets
 import generate_docs
 import highlights
 import kept_documents
+import made_up_profiles
 import pytest
 import requirements
 import run_tests
@@ -85,6 +86,16 @@ def tree(tmp_path: Path) -> Path:
             for name in ("collective", "torch", "mpi", "put")
         )
     )
+    for made, name in ((made_up_profiles.server, "server"), (made_up_profiles.horovod, "horovod")):
+        (tmp_path / f"results/made-up/profile-{name}.json").write_text(json.dumps(made()))
+    for page, names in (
+        ("metrics", ["profiles"]),
+        ("report", ["profile page"]),
+        ("profile", ["profile", "profile load"]),
+    ):
+        (tmp_path / f"docs/use/{page}.md").write_text(
+            "".join(f"<!-- generated from results/: {name} -->x<!-- end of {name} -->\n" for name in names)
+        )
     return tmp_path
 
 
@@ -106,6 +117,12 @@ def test_a_result_becomes_tables_and_figures(tree: Path) -> None:
     assert "| 8 B | 12.0 ± 0.2 | 24.0 ± 0.3 | 2.000 ± 0.005 |" in files[tree / "docs/tune/bench-mpi.md"]
     torch = files[tree / "docs/tune/bench-torch.md"]
     assert "| 1 KiB | 7.50 ± 0.10 | 3.30 ± 0.02 | 2.27 ± 0.03 | 44 % |" in torch
+    report = files[tree / "docs/use/report.md"]
+    assert "**Queues.** From the sends and receives of all ranks" in report
+    for name in re.findall(r"\(\.\./figures/([^)]*)\)", report):
+        assert (tree / "docs/figures" / name) in files
+    assert "71 % of run time went into communication" in files[tree / "docs/use/profile.md"]
+    assert "**made-up-profile-horovod.** 71 %" in files[tree / "docs/use/metrics.md"]
     assert re.findall("^## (.*)$", page, re.MULTILINE) == ["made-up-put"]
     assert re.findall("^## (.*)$", collectives, re.MULTILINE) == ["made-up-some-name"]
 

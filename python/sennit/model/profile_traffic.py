@@ -17,6 +17,9 @@ SENDS = ("MPI_Send", "MPI_Bsend", "MPI_Ssend", "MPI_Rsend", "MPI_Isend", "MPI_Ib
          "MPI_Sendrecv", "MPI_Isendrecv", "ncclSend")  # fmt: skip
 
 
+MOST_BUSY = 1000.0  # times what a link carries: more is of a damaged file
+
+
 @dataclass(frozen=True)
 class Traffic:
     """`gpus`: of each rank. `links`: bytes by the names of a link's ends, from one to the other; in them the part of
@@ -67,7 +70,7 @@ def traffic(profile: Profile, machine: Machine, given: Callable[[Row], float | N
             on_links[hop] = on_links.get(hop, 0.0) + count
     rates = {ends: rate for link in machine.links for ends, rate in _ways(link)}
     busy = {
-        ends: count / (rates[ends] * 1e9 * profile.seconds) if rates[ends] > 0 and profile.seconds > 0 else 0.0
+        ends: min(MOST_BUSY, count / (rates[ends] * 1e9) / profile.seconds) if profile.seconds > 0 else 0.0
         for ends, count in on_links.items()
     }
     return Traffic(place, on_links, busy, left_out)
