@@ -44,6 +44,11 @@ struct GpuDriver {
   };
   Graphs graphs;
 
+  /// Returns a number that no other context ever has; 0 for one that is gone, and where the driver knows no ids.
+  unsigned long long id_of(void* context) const {
+    unsigned long long id = 0;
+    return context_id != nullptr && context_id(context, &id) == 0 ? id : 0;
+  }
   /// That of this process, if the program has loaded it.
   static std::optional<GpuDriver> of_process();
 };

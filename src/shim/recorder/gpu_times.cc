@@ -11,12 +11,6 @@ constexpr std::uintptr_t kLastDefaultStream = 2;
 
 }  // namespace
 
-/// Returns 0 for a context that has been destroyed, and where the driver knows no ids.
-unsigned long long GpuTimer::id_of(void* context) const {
-  unsigned long long id = 0;
-  return driver_.context_id != nullptr && driver_.context_id(context, &id) == 0 ? id : 0;
-}
-
 GpuTimer::Context& GpuTimer::context_of(void* context, unsigned long long id) {
   const auto known =
       std::ranges::find_if(contexts_, [&](const Context& one) { return one.handle == context && one.id == id; });
@@ -42,7 +36,7 @@ GpuTimer::Pair* GpuTimer::begin(void* stream) {
   const bool is_default = reinterpret_cast<std::uintptr_t>(stream) <= kLastDefaultStream;  // of the current context
   if ((is_default ? driver_.current(&handle) : driver_.context_of(stream, &handle)) != 0 || handle == nullptr)
     return nullptr;
-  const unsigned long long id = id_of(handle);
+  const unsigned long long id = driver_.id_of(handle);
   Pair* pair = nullptr;
   {
     const std::lock_guard lock(mutex_);
@@ -106,7 +100,7 @@ void GpuTimer::collect(profile::Recorder& recorder, Context& context) {
     const std::lock_guard lock(mutex_);
     pending.swap(context.pending);
   }
-  if (id_of(context.handle) != context.id) return;  // its events went with it
+  if (driver_.id_of(context.handle) != context.id) return;  // its events went with it
   std::vector<Pair*> free;
   std::deque<Pair*> waiting;
   {

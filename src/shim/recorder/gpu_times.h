@@ -73,7 +73,6 @@ class GpuTimer {
   void collect(profile::Recorder& recorder, bool of_all = false);
 
  private:
-  unsigned long long id_of(void* context) const;
   Context& context_of(void* context, unsigned long long id);
   void collect(profile::Recorder& recorder, Context& context);
 

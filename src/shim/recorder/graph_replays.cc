@@ -26,11 +26,6 @@ constexpr const char* kProgram = R"(
 
 }  // namespace
 
-unsigned long long GraphReplays::id_of(void* context) const {
-  unsigned long long id = 0;
-  return driver_.context_id != nullptr && driver_.context_id(context, &id) == 0 ? id : 0;
-}
-
 GraphReplays::Counter GraphReplays::made_for(void* context, unsigned long long id) const {
   Counter made{.context = context, .id = id};
   constexpr std::size_t kBytes = kGraphs * sizeof(std::uint64_t);
@@ -51,7 +46,7 @@ GraphReplays::Counter GraphReplays::made_for(void* context, unsigned long long i
 }
 
 GraphReplays::Counter& GraphReplays::counter_of(void* context) {
-  const unsigned long long id = id_of(context);
+  const unsigned long long id = driver_.id_of(context);
   const auto find = [&] {
     return std::ranges::find_if(counters_,
                                 [&](const Counter& one) { return one.context == context && one.id == id; });

@@ -51,7 +51,6 @@ class GraphReplays {
     std::vector<Captured> calls;
   };
 
-  unsigned long long id_of(void* context) const;
   /// The one of the context, made where it is new.
   Counter& counter_of(void* context);
   Counter made_for(void* context, unsigned long long id) const;
