@@ -86,7 +86,7 @@ def side_by_side(pictures: list[str]) -> str:
 def matrices(found: RankMap) -> list[str]:
     """Who sends to whom, in the order of ranks and in that of the GPUs they are mapped to."""
     matrix = found.traffic.matrix
-    if any(len(row) != found.traffic.ranks for row in (matrix, *matrix)):
+    if {len(matrix), *map(len, matrix)} != {found.traffic.ranks}:
         return []  # of many ranks there is none
     charts = []
     for name, order in (("In the order of ranks", list(range(len(matrix)))), ("In the order of GPUs", by_gpu(found))):
