@@ -78,7 +78,8 @@ def side_by_side(pictures: list[str]) -> str:
         width, height = max(width, x + wide), max(height, y + high)
         x, y = (0, y + high + BETWEEN) if below else (x + wide + BETWEEN, 0)
     head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+        'role="img" aria-label="Before and after">'
     )
     return head + "\n" + "".join(inner) + "</svg>\n"
 
