@@ -11,7 +11,7 @@ namespace sennit::bench {
 
 namespace {
 
-int run(int argc, const char* const* argv) {
+int run_map(int argc, const char* const* argv) {
   Program program("sennit-map", "Which rank of a program on which GPU of a machine.",
                   "  sennit-map map --pattern 3d-torus:4x2x2,w=3 --size 1M --machine helios\n"
                   "  sennit-map map --matrix talk.csv --machine dgx-1v --solver all\n"
@@ -56,5 +56,5 @@ int run(int argc, const char* const* argv) {
 }  // namespace sennit::bench
 
 int main(int argc, char** argv) {
-  return sennit::bench::run(argc, argv);
+  return sennit::bench::run_map(argc, argv);
 }

@@ -14,6 +14,7 @@ from sennit.model.doctor import Doctor
 from sennit.model.document import Part, parse, read_json
 from sennit.model.explain import Explanation
 from sennit.model.machine import Machine
+from sennit.model.map import RankMap
 from sennit.model.plans import CollectiveTable
 from sennit.model.result import Result
 from sennit.model.send_plan import SendPlan
@@ -27,7 +28,7 @@ MODELS: list[tuple[type[Part], str]] = [
     (Simulation, "sim"), (Sweep, "sim_sweep"), (Check, "check"), (Held, "sim_against"),
     (Reproduction, "reproduction"), (Messages, "sim_messages"), (Paper, "sim_paper"),
     (SimulatedPut, "sim_put"), (Beyond, "sim_beyond"), (Result, "mpi"),
-    (Result, "training"), (Result, "torch"),
+    (Result, "training"), (Result, "torch"), (RankMap, "map"),
 ]  # fmt: skip
 
 

@@ -80,6 +80,13 @@ def tree(tmp_path: Path) -> Path:
         "<!-- generated from results/: lines -->\n<!-- end of lines -->\n"
     )
     (tmp_path / "README.md").write_text("<!-- generated from results/: summary -->x<!-- end of summary -->")
+    cases, gains = (json.loads((ROOT / f"results/map/{name}.json").read_text()) for name in ("cases", "gains"))
+    (tmp_path / "results/made-up/cases.json").write_text(json.dumps(cases | {"rows": cases["rows"][:2]}))
+    (tmp_path / "results/made-up/gains.json").write_text(json.dumps(gains | {"rows": gains["rows"][:2]}))
+    (tmp_path / "docs/use/map.md").write_text(
+        "<!-- generated from results/: map cases -->\n<!-- end of map cases -->\n"
+        "<!-- generated from results/: map gains -->\n<!-- end of map gains -->\n"
+    )
     (tmp_path / "docs/use/gains.md").write_text(
         "".join(
             f"<!-- generated from results/: {name} highlights -->x<!-- end of {name} highlights -->\n"
@@ -125,6 +132,9 @@ def test_a_result_becomes_tables_and_figures(tree: Path) -> None:
     assert "**made-up-profile-horovod.** 71 %" in files[tree / "docs/use/metrics.md"]
     assert re.findall("^## (.*)$", page, re.MULTILINE) == ["made-up-put"]
     assert re.findall("^## (.*)$", collectives, re.MULTILINE) == ["made-up-some-name"]
+    page = files[tree / "docs/use/map.md"]
+    assert "22 problems: by swaps alone a map costs more than Scotch's in 0 of them." in page
+    assert "| dgx-1v | `2d-stencil:4x2,w=3` |" in page
 
 
 def torch_table(tree: Path) -> list[str]:

@@ -11,14 +11,16 @@ from typing import Any, Literal
 
 import made_up_profiles as made_up
 import pytest
-from conftest import data
+from conftest import ROOT, data
 from playwright.sync_api import Page, sync_playwright
 from sennit.advice.rules import advise
-from sennit.model.document import parse
+from sennit.model.document import parse, read_json
 from sennit.model.machine import Machine
+from sennit.model.map import RankMap
 from sennit.model.profile import Profile
 from sennit.model.result import Result
 from sennit.model.sim import Simulation, Sweep
+from sennit.views.map_html import map_html
 from sennit.views.profile.page import profile_html
 from sennit.views.sections import html
 from sennit.views.sim_html import simulation_html, sweep_html
@@ -61,10 +63,13 @@ PAGES: dict[str, Callable[[], str]] = {
     "training": lambda: html(Result.model_validate(data("training"))),
     "sim": lambda: simulation_html(Simulation.model_validate(data("sim")), Machine.model_validate(data("machine"))),
     "sweep": lambda: sweep_html(Sweep.model_validate(data("sim_sweep"))),
+    "map": lambda: map_html(
+        RankMap.model_validate(data("map")), Machine.model_validate(read_json(ROOT / "machines" / "helios.json"))
+    ),
 }
 
 
-LONG = ("large", "result", "training", "sim", "sweep")  # or like each other: looked at on two screens
+LONG = ("large", "result", "training", "sim", "sweep", "map")  # or like each other: looked at on two screens
 
 
 @pytest.fixture

@@ -388,6 +388,17 @@ def test_ranks_are_mapped_and_the_same_question_gives_the_same_bytes(tmp_path: P
     assert pinned["ranks"][3]["gpu"] == "gpu1"
 
 
+def test_pairs_of_gpus_are_printed() -> None:
+    command = [str(Path(FOLDER) / "sennit-map"), "pairs", "--machine", "helios"]
+    found = json.loads(subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout)
+    assert found["levels"] == 4
+    assert len(found["pairs"]) == 16 * 15
+    joined = {pair["to"]: pair["joined"] for pair in found["pairs"] if pair["from"] == "gpu0"}
+    assert [joined[gpu] for gpu in ("gpu1", "gpu2", "gpu4", "gpu8")] == [
+        "board", "several switches", "host bridge", "sockets",
+    ]  # fmt: skip
+
+
 def test_a_put_is_simulated(tmp_path: Path) -> None:
     options = ["--from", "gpu0", "--to", "gpu1", "--machine", "cedar", "--json"]
     found = document("sim", "put", "256M", *options, cache=tmp_path)

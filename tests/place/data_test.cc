@@ -39,6 +39,7 @@ TEST_P(Data, HasTheMapThatIsExpected) {
   question.graph = &graph;
   question.slots = {file.value("nodes", 1), graph.gpus(), file.value("ranks_per_gpu", 1)};
   question.metric = parse_metric(file.value("metric", "contention")).value();
+  if (!thorough()) question.proof_work = 200'000;
   const auto solution = solve(question);
   ASSERT_TRUE(solution.ok()) << solution.status().text();
   const Answer& best = solution->answers.back();
@@ -49,7 +50,7 @@ TEST_P(Data, HasTheMapThatIsExpected) {
   near(solution->answers.front().cost.sum / (1 << 20), file["identity"]["sum"], "as it is, sum");
   near(best.cost.heaviest_us, file["best"]["heaviest_us"], "best, heaviest");
   near(best.cost.sum / (1 << 20), file["best"]["sum"], "best, sum");
-  if (file.contains("proved")) {
+  if (thorough() && file.contains("proved")) {
     EXPECT_EQ(best.proof && best.proof->proved, file["proved"].get<bool>());
   }
 }

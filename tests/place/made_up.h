@@ -12,6 +12,7 @@
 #include "place/problem.h"
 #include "place/search.h"
 #include "places.h"
+#include "thorough.h"
 
 namespace sennit::place {
 
@@ -62,9 +63,10 @@ inline Cost brute_force(const Problem& problem) {
   return least;
 }
 
-/// Cases of a random test: few, or, where all is asked for, as many as the whole.
+/// Cases of a random test: few, a part of them under sanitizers, or, where all is asked for, as many as the whole.
 inline int cases(int few, int all) {
-  return std::getenv("SENNIT_TEST_ALL") != nullptr ? all : few;
+  if (std::getenv("SENNIT_TEST_ALL") != nullptr) return all;
+  return thorough() ? few : std::max(1, few / 6);
 }
 
 }  // namespace sennit::place

@@ -34,7 +34,7 @@ Case random_case(int most, Random& random) {
 TEST(RandomProblems, AreSolvedAsByBruteForce) {
   Random random(20261128);
   for (int i = 0; i < cases(150, 10000); ++i) {
-    const Case made = random_case(cases(7, 8), random);
+    const Case made = random_case(std::getenv("SENNIT_TEST_ALL") != nullptr ? 8 : thorough() ? 7 : 6, random);
     Best best;
     search(made.problem, {}, best);
     const Cost least_heaviest{least_heaviest_us(made.problem), 0};
@@ -95,7 +95,7 @@ TEST(RandomProblems, NamesDoNotMatter) {
 /// The same problem gives the same maps, the second time as the first.
 TEST(RandomProblems, AreSolvedTheSameEachTime) {
   Random random(6);
-  for (int i = 0; i < 10; ++i) {
+  for (int i = 0; i < cases(10, 10); ++i) {
     const Case made = random_case(16, random);
     const auto maps = [&] {
       Best best;

@@ -247,7 +247,7 @@ def far_apart(profile: Profile, _known: Known) -> Iterator[Advice]:
         f"Ranks {one} and {other} talk most and sit on different hosts: {units.percent(found.before)} of all bytes "
         "go between hosts.",
         f"Ranks in another order would send {units.percent(found.after)} of them there.",
-        f"Place ranks so: {found.said()} (a rankfile of mpirun).",
+        f"Place ranks so: {found.said()} (a rankfile of mpirun: sennit map --emit rankfile writes one).",
     )
 
 

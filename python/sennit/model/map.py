@@ -116,6 +116,8 @@ class RankMap(Part):
                 raise ValueError(f"the map '{mapping.name[:40]}' gives {ranks} ranks no places of their own")
         if sorted(each.rank for each in self.ranks) != list(range(ranks)):
             raise ValueError(f"the places are not those of {ranks} ranks")
+        if any(each.node >= self.nodes for each in self.ranks):
+            raise ValueError(f"a rank is on a node that is none of {self.nodes}")
         if self.chosen >= len(self.mappings):
             raise ValueError("the chosen map is not among the mappings")
         return self

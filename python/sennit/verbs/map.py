@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -20,6 +21,7 @@ EXAMPLES = examples(
     "sennit map --matrix talk.csv --machine helios --metric contention --solver all",
     "sennit map --pattern 3d-torus:4x2x2,w=3 --machine helios --size 1M --svg before-after.svg -o map.json",
     "sennit map --pattern parallel:tp=2,pp=4,dp=4,tp_bytes=64M --machine dgx-h100 --nodes 4",
+    "sennit map run1 --nodes 4 --hosts hosts.txt --emit rankfile > rankfile",
 )
 
 
@@ -73,10 +75,17 @@ def map_ranks(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="Keep the map, for programs to use.")
     ] = None,
-    svg: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also draw the machine before and after, side by side.")
-    ] = None,
+    svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the machine before and after.")] = None,
     html: Html = None,
+    emit: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FORM", help="Print what a launcher reads instead: rankfile, hostfile, slurm or env (one node)."
+        ),
+    ] = None,
+    hosts: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Names of the nodes for --emit, a line each.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Say which rank belongs on which GPU, by what the ranks send each other: a profile of a run, a matrix, or a
@@ -105,7 +114,11 @@ def map_ranks(
         import json
 
         write(out, json.dumps(kept(document), indent=2, ensure_ascii=False) + "\n")
-    if as_json:
+    if emit is not None:
+        from sennit.programs.launch_files import hosts_of, launch_file
+
+        sys.stdout.write(launch_file(found, emit, hosts_of(hosts) if hosts else []))
+    elif as_json:
         print_json(document)
     else:
         from sennit.views.map_text import print_map

@@ -10,6 +10,9 @@ from sennit.views.map_svg import before_and_after, matrices
 from sennit.views.map_text import HEADINGS, lines, sentences, title
 from sennit.views.page import html_table, page
 
+# Wider than a screen, so the keyboard must reach it too.
+SCROLLED = '<div class="scroll" tabindex="0" role="region" aria-label="Before and after">{}</div>'
+
 
 def map_html(found: RankMap, machine: Machine) -> str:
     """The page."""
@@ -21,7 +24,7 @@ def map_html(found: RankMap, machine: Machine) -> str:
         f"<h1>{escape(name)}</h1>",
         '<p class="origin">Simulated, not measured: an exchange over the figures of the machine’s links.</p>',
         _section("What each map costs", html_table(columns, rows) + said),
-        _section("Before and after", f'<div class="scroll">{before_and_after(found, machine)}</div>'),
+        _section("Before and after", SCROLLED.format(before_and_after(found, machine))),
     ]
     if charts := matrices(found):
         body.append(_section("Who sends to whom", f'<div class="charts">{"".join(charts)}</div>'))

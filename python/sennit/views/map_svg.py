@@ -77,7 +77,8 @@ def side_by_side(pictures: list[str]) -> str:
         width, height = max(width, x + wide), max(height, y + high)
         x, y = (0, y + high + BETWEEN) if below else (x + wide + BETWEEN, 0)
     head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+        'role="img" aria-label="Before and after">'
     )
     return head + "\n" + "".join(inner) + "</svg>\n"
 
@@ -85,7 +86,7 @@ def side_by_side(pictures: list[str]) -> str:
 def matrices(found: RankMap) -> list[str]:
     """Who sends to whom, in the order of ranks and in that of the GPUs they are mapped to."""
     matrix = found.traffic.matrix
-    if any(len(row) != found.traffic.ranks for row in (matrix, *matrix)):
+    if {len(matrix), *map(len, matrix)} != {found.traffic.ranks}:
         return []  # of many ranks there is none
     charts = []
     for name, order in (("In the order of ranks", list(range(len(matrix)))), ("In the order of GPUs", by_gpu(found))):

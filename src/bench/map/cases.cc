@@ -9,6 +9,7 @@
 #include "place/exact.h"
 #include "place/pattern.h"
 #include "place/scotch.h"
+#include "place/search.h"
 
 namespace sennit::bench {
 
@@ -32,6 +33,10 @@ struct Kind {
   std::vector<double> (*costs)(int slots, place::Random& random);
 };
 
+double& at(std::vector<double>& costs, int slots, int a, int b) {
+  return costs[std::size_t(a) * std::size_t(slots) + std::size_t(b)];
+}
+
 /// Two leaves are as far apart as the levels up to their common branch say: 2, 4, 6, 12.
 std::vector<double> tree(int slots, place::Random&) {
   constexpr double kByLevel[] = {0, 2, 4, 6, 12};
@@ -51,9 +56,7 @@ std::vector<double> cube_mesh(int slots, place::Random&) {
   constexpr int kDouble[][2] = {{0, 3}, {0, 4}, {1, 2}, {1, 5}, {2, 3}, {4, 7}, {5, 6}, {6, 7}};
   constexpr int kSingle[][2] = {{0, 1}, {0, 2}, {1, 3}, {2, 6}, {3, 7}, {4, 5}, {4, 6}, {5, 7}};
   std::vector<double> costs(std::size_t(slots) * std::size_t(slots), kFar);
-  const auto set = [&](int a, int b, double cost) {
-    costs[std::size_t(a * slots + b)] = costs[std::size_t(b * slots + a)] = cost;
-  };
+  const auto set = [&](int a, int b, double cost) { at(costs, slots, a, b) = at(costs, slots, b, a) = cost; };
   for (int a = 0; a < slots; ++a) set(a, a, 0);
   for (const auto& pair : kDouble) set(pair[0], pair[1], 1);
   for (const auto& pair : kSingle) set(pair[0], pair[1], 2);
@@ -63,14 +66,13 @@ std::vector<double> cube_mesh(int slots, place::Random&) {
 std::vector<double> irregular(int slots, place::Random& random) {
   std::vector<double> costs(std::size_t(slots) * std::size_t(slots), 0);
   for (int a = 0; a < slots; ++a)
-    for (int b = 0; b < a; ++b)
-      costs[std::size_t(a * slots + b)] = costs[std::size_t(b * slots + a)] = 1 + random.below(20);
+    for (int b = 0; b < a; ++b) at(costs, slots, a, b) = at(costs, slots, b, a) = 1 + random.below(20);
   return place::closed_under_paths(std::move(costs), slots);
 }
 
 std::vector<double> nvswitch(int slots, place::Random&) {
   std::vector<double> costs(std::size_t(slots) * std::size_t(slots), 2);
-  for (int a = 0; a < slots; ++a) costs[std::size_t(a * slots + a)] = 0;
+  for (int a = 0; a < slots; ++a) at(costs, slots, a, a) = 0;
   return costs;
 }
 

@@ -97,7 +97,7 @@ Result<std::vector<place::Solver>> solvers_of(const std::vector<std::string>& te
   for (const std::string& text : texts) {
     if (text == "all")
       return std::vector{place::Solver::identity, place::Solver::scotch, place::Solver::swaps, place::Solver::exact};
-    const auto solver = place::parse_solver(text);
+    auto solver = place::parse_solver(text);
     if (!solver) return std::move(solver).status().in("--solver");
     if (std::ranges::find(solvers, *solver) == solvers.end()) solvers.push_back(*solver);
   }
@@ -331,7 +331,7 @@ Result<Exit> print_map(const MapAsked& asked) {
   auto source = source_of(asked);
   if (!source) return source.status();
   job.source = std::move(*source);
-  const auto metric = place::parse_metric(asked.metric);
+  auto metric = place::parse_metric(asked.metric);
   if (!metric) return std::move(metric).status().in("--metric");
   const auto solvers = solvers_of(asked.solvers);
   if (!solvers) return solvers.status();

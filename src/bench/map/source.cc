@@ -78,7 +78,7 @@ Result<TrafficSource> source_of(const MapAsked& asked) {
   if (!asked.profile.empty()) return of_profile(asked.profile);
   TrafficSource source;
   if (!asked.pattern.empty()) {
-    const auto bytes = parse_bytes(asked.size);
+    auto bytes = parse_bytes(asked.size);
     if (!bytes) return std::move(bytes).status().in("--size");
     if (*bytes == 0)
       return Status(Code::invalid_argument, "messages of no bytes need no map", "--size", "Name a size such as 1M");
