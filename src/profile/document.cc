@@ -103,7 +103,7 @@ Json list(const Range& all, const Make& make) {
   return made;
 }
 
-/// Of bins there are thousands: more digits than a picture shows are for nobody.
+/// There are thousands of bins, and a picture shows no more digits.
 double rounded(double value) {
   return std::round(value * 1e4) / 1e4;
 }
@@ -123,7 +123,7 @@ Json of(const RankQueues& queues) {
           {"unexpected", of(queues.unexpected)}};
 }
 
-/// Of the three ways to know something of queues, the one that is shown, and why not the others.
+/// Queues are known in one of three ways. The document says in which, and why not in the others.
 Json of_queues(const Profile& profile) {
   const ReconstructedQueues& queues = profile.queues;
   Json why_not = {{"variables", "variables of the MPI were not recorded"}};

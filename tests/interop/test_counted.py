@@ -27,7 +27,7 @@ RANKS = 2
 FEW = ["c_observed.c", "c_profiled.c", "c_order.c"]
 PROGRAMS = [*FEW, "c_accumulates.c", "c_buffers.c", "c_columns.c", "c_crossing.c", "c_halves.c", "c_probes.c",
             "c_reductions.c", "c_rendezvous.c", "c_windows.c"]  # fmt: skip
-# Whose MPIs are those of the wheels: older ones lack some of what these ask for.
+# These run over the wheels' MPIs alone: older ones lack some of what they ask for.
 NEWER = ["c_across.c", "c_as_alone.c", "c_background.c", "c_errors.c", "c_exhausted.c", "c_guarded.c",
          "c_last_calls.c",
          "c_mismatches.c", "c_no_memory.c", "c_partitions.c", "c_progress.c", "c_short_messages.c", "c_spawned.c",
