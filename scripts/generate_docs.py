@@ -179,12 +179,12 @@ SHOWN = ("sizes-calls", "sizes-time")  # of a profile's pictures, where not all 
 
 
 def profiles(root: Path) -> dict[str, Profile]:
-    """By their names."""
+    """Reads the profiles in results/, by their names."""
     return {name: parse(Profile, document, path) for name, path, document in documents(root, PROFILE)}
 
 
 def pictured(name: str, profile: Profile, figures: dict[str, str]) -> Callable[[str], str]:
-    """What a profile's picture is in Markdown; adds its pictures to `figures`."""
+    """Gives the writer of a profile's pictures in Markdown, which adds them to `figures`."""
     drawn = {each: svg for part in parts(profile) for each, svg in part.pictures.items()}
 
     def said(picture: str) -> str:
@@ -195,7 +195,7 @@ def pictured(name: str, profile: Profile, figures: dict[str, str]) -> Callable[[
 
 
 def profile_printed(name: str, profile: Profile, figures: dict[str, str]) -> str:
-    """As `sennit profile` prints it, and some pictures."""
+    """Prints it as `sennit profile` does, and adds some pictures."""
     out = Console(file=io.StringIO(), width=110, no_color=True)
     print_profile(profile, out, 4)
     assert isinstance(out.file, io.StringIO)
@@ -215,7 +215,7 @@ def beside_papers(found: dict[str, Profile]) -> str:
 
 
 def profile_load(root: Path) -> str:
-    """How large a profile may be, in docs/use/profile.md."""
+    """Says how large a profile may be, in docs/use/profile.md."""
     said = []
     for _, path, found in documents(root, LOAD):
         rates = "; ".join(

@@ -54,7 +54,7 @@ def processor() -> str:
 
 
 def run(*command: str) -> Any:
-    """What it says as JSON."""
+    """Reads the JSON that a command prints."""
     return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
@@ -83,7 +83,7 @@ def merging(merge: str, folder: Path) -> dict[str, Any]:
 
 
 def opening(file: Path) -> float | None:
-    """Until a browser has laid the page out, from a file; the median of five. None without a browser."""
+    """A browser needs so long to lay the page out, from a file: the median of five. None without a browser."""
     from playwright.sync_api import sync_playwright
 
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)

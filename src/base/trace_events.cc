@@ -42,7 +42,7 @@ void put(std::string& to, std::uint32_t field, std::string_view bytes) {
   to += bytes;
 }
 
-/// Of a process, and of a thread; 0 is no track.
+/// A process has a track, and so has each of its threads; 0 is no track.
 std::uint64_t track_of(std::uint32_t process) {
   return (std::uint64_t{process} + 1) << 32;
 }

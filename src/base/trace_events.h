@@ -13,7 +13,7 @@
 
 namespace sennit {
 
-/// What somebody did for a while. `process`: a group of rows, `thread`: a row; times in µs.
+/// A slice says what a thread did for a while. `process`: a group of rows, `thread`: a row; times in µs.
 struct TraceSlice {
   std::uint32_t process = 0, thread = 0;
   std::string_view name, category;

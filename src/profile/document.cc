@@ -154,7 +154,7 @@ Json list(const Range& all, const Make& make) {
   return made;
 }
 
-/// Of bins there are thousands: more digits than a picture shows are for nobody.
+/// There are thousands of bins, and a picture shows no more digits.
 double rounded(double value) {
   return std::round(value * 1e4) / 1e4;
 }
@@ -174,7 +174,6 @@ Json of(const RankQueues& queues) {
           {"unexpected", of(queues.unexpected)}};
 }
 
-/// Of the three ways to know something of queues, the one that is shown, and why not the others.
 /// Returns why the queues that are shown are not those of the MPI's own variables.
 std::string why_no_variables(const std::vector<Rank>& ranks) {
   const std::string* failed = nullptr;
@@ -186,6 +185,7 @@ std::string why_no_variables(const std::vector<Rank>& ranks) {
   return failed != nullptr ? *failed : "the MPI has no variable of a queue, or was not asked (--pvar)";
 }
 
+/// Queues are known in one of three ways. The document says in which, and why not in the others.
 Json of_queues(const Profile& profile) {
   const ReconstructedQueues& queues = profile.queues;
   Json why_not = {{"variables", why_no_variables(profile.ranks)}};

@@ -6,7 +6,7 @@
 
 namespace sennit::profile {
 
-/// As the document says it.
+/// A kind of memory has this name in the document.
 std::string_view name_of(Memory memory);
 
 Json to_json(const Profile& profile);

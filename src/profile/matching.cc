@@ -18,7 +18,7 @@ std::tuple<std::int32_t, std::int32_t, std::uint64_t> in_channels(const MessageE
   return {end.other, end.tag, end.ns};
 }
 
-/// Without open receives: of each sender and tag the first message goes to the first receive, and so on.
+/// There are no open receives: of each sender and tag the first message goes to the first receive, and so on.
 Matching match_channels(std::vector<MessageEnd>& sends, std::vector<Receive>& receives, std::uint64_t since) {
   std::ranges::sort(sends, {}, in_channels);
   std::ranges::sort(receives, {}, in_channels);
@@ -36,7 +36,7 @@ Matching match_channels(std::vector<MessageEnd>& sends, std::vector<Receive>& re
     const bool received = receive < receives.size() && (!both || channel(receives[receive]) <= channel(sends[send]));
     const std::size_t sends_end = sent ? end_of(sends, send) : send;
     const std::size_t receives_end = received ? end_of(receives, receive) : receive;
-    // What is known of one side alone has its other side before the first known call.
+    // A call that is known of one side alone has its other side before the first known call.
     const std::size_t more_sends =
         sends_end - send > receives_end - receive ? (sends_end - send) - (receives_end - receive) : 0;
     const std::size_t more_receives =
@@ -56,7 +56,7 @@ Matching match_channels(std::vector<MessageEnd>& sends, std::vector<Receive>& re
   return found;
 }
 
-/// What an MPI does: each call, in the order of their times, looks through the queue of the other side.
+/// Each call looks through the queue of the other side, in the order of their times, as in an MPI.
 class Queues {
  public:
   Queues(const std::vector<MessageEnd>& sends, const std::vector<Receive>& receives, std::uint64_t since)
@@ -72,7 +72,7 @@ class Queues {
     std::size_t open = channel.spare > 0 ? 0 : posted_.size();
     for (; open < posted_.size() && may_look(); ++open) {
       Waiting& receive = posted_[open];
-      if (!receive.taken && receive.until < send.ns) {  // it was of nobody, or of what is not known
+      if (!receive.taken && receive.until < send.ns) {  // there was no message for it, or one that is not known
         receive.taken = true;
         ++found_.receives;
       }
@@ -161,7 +161,7 @@ class Queues {
   std::deque<Waiting> unexpected_;                                     ///< messages in the order in which they came
   std::size_t first_ = 0;                                              ///< messages that were dropped before
   std::deque<Waiting> posted_;                                         ///< open receives
-  /// Queues that are long and searched in vain take time as their product: what is found no more is left over.
+  /// Long queues that have no match take time as their product: beyond this, messages and receives are left over.
   static constexpr std::uint64_t kMostLooks = std::uint64_t{1} << 25;
   std::uint64_t number_ = 0, looks_ = 0;
   const std::uint64_t since_;

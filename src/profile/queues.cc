@@ -16,7 +16,7 @@ struct Wildcards {
   std::int32_t any_source, any_tag;
 };
 
-/// By the name of the MPI in the file's header; the numbers are part of its ABI.
+/// The numbers are part of the ABI of the MPI, which the file's header names.
 Wildcards wildcards_of(std::string_view mpi) {
   if (mpi == "MPICH") return {-2, -1};
   if (mpi == "Open MPI") return {-1, -1};

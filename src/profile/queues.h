@@ -1,5 +1,5 @@
 // The two queues of each process that receives messages, over the time of the run: receives that wait for their
-// message, and messages that nobody has asked for yet (seed 003, section 3.3.6). They are reconstructed from the
+// message, and messages that were not asked for yet (seed 003, section 3.3.6). They are reconstructed from the
 // sends and receives of all: a message counts as come when its send began.
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace sennit::profile {
 
-/// Of one queue.
+/// One queue is so long, in the mean and at most.
 struct QueueLength {
   double mean = 0;
   std::uint64_t most = 0;
@@ -27,7 +27,7 @@ struct QueueLength {
 /// Intervals are entries: from when to when each was in the queue.
 QueueLength length_of(std::vector<std::uint64_t> begins, std::vector<std::uint64_t> ends, const RunSpan& run);
 
-/// Of one process that received.
+/// A process that received has two queues.
 struct RankQueues {
   int rank = -1;
   std::uint64_t messages = 0;   ///< that were matched

@@ -9,7 +9,7 @@ namespace sennit::profile {
 
 inline constexpr std::size_t kTimeBins = 60;
 
-/// From its begin to its end, by one clock.
+/// A run has a begin and an end by one clock.
 struct RunSpan {
   std::uint64_t begin_ns = 0, end_ns = 0;
 

@@ -26,7 +26,7 @@ struct Skew {
   std::uint64_t latest_calls = 0;
 };
 
-/// How often one rank came last, and how much sooner these calls could have begun without it.
+/// A rank came last so often, and without it these calls could have begun so much sooner.
 struct Lateness {
   int rank = -1;
   std::uint64_t calls = 0;  ///< of all ranks of a communicator, of any of its own
@@ -38,7 +38,7 @@ struct Lateness {
 class Meetings {
  public:
   void come(const Rank& rank);
-  /// How long the rank waited in each of its calls for the last one, in ns. All ranks have come.
+  /// The rank waited so long in each of its calls for the last one, in ns. All ranks have come.
   std::vector<std::uint64_t> waits(const Rank& rank);
   /// All ranks have been asked.
   std::vector<Skew> skews() const;

@@ -1,4 +1,4 @@
-// What each process did over the time of the run, in bins: computing, or in calls of some kind.
+// Each process computed over the time of the run, or was in calls of some kind; in bins.
 #pragma once
 
 #include <array>
@@ -34,7 +34,8 @@ struct Interval {
 /// `intervals`: by their begins. Where they overlap, as those of several threads do, their kinds share the time.
 std::array<std::array<double, kTimeBins>, kDoings> shares_of(std::span<const Interval> intervals, const RunSpan& run);
 
-/// Of the rank's own run: MPI_Init and MPI_Finalize are not in it. `waits`: of each of its calls, how many ns of it were waiting for the last rank.
+/// A rank's activity is of its own run, without MPI_Init and MPI_Finalize. `waits`: of each of its calls, how many ns
+/// of it were waiting for the last rank.
 Activity activity_of(const Rank& rank, std::span<const std::uint64_t> waits, const RunSpan& run);
 
 }  // namespace sennit::profile

@@ -20,7 +20,7 @@ from sennit.baselines import mpi
 FILES = "SENNIT_TEST_COUNTS"  # the folder that each process puts its numbers into
 TOGETHER = tempfile.TemporaryDirectory(prefix="sennit-counters-")
 
-# Of which functions bytes are counted: where this rank gives some, and where it gets some, as C, and how many. Sizes
+# Bytes are counted of these functions: where this rank gives some, and where it gets some, as C, and how many. Sizes
 # are those of MPI's standard: of collectives one rank's message, or what is reduced.
 ALWAYS = "1"
 AT_ROOT = "is_root(root, comm)"
@@ -53,10 +53,10 @@ static _Thread_local int depth; /* of calls of a program's own functions by the 
 static void* behind(const char* name) {
   void* found = dlsym(RTLD_NEXT, name + 1);
   if (found == NULL) found = dlsym(RTLD_NEXT, name);
-  if (found == NULL) fprintf(stderr, "counter: nobody has %%s\n", name), abort();
+  if (found == NULL) fprintf(stderr, "counter: no library has %%s\n", name), abort();
   return found;
 }
-/* Past all that stands before the MPI, so that nobody counts these. */
+/* These calls go past all that stands before the MPI, and are not counted. */
 static void* of_mpi(const char* name) {
   static void* library;
   if (library == NULL) library = dlopen("%(library)s", RTLD_LAZY | RTLD_NOLOAD);
@@ -89,7 +89,7 @@ __attribute__((destructor)) static void tell(void) {
 
 @dataclass(frozen=True)
 class Function:
-    """Of a header: its parameters as it has them, and their names."""
+    """A header's function: its parameters as they stand there, and their names."""
 
     name: str
     parameters: str
@@ -97,7 +97,7 @@ class Function:
 
 
 def functions(header: Path, options: list[str], there: set[str]) -> list[Function]:
-    """Those that a program sees and the library has."""
+    """Finds those that a program sees and the library has."""
     command = ["gcc", "-E", "-P", *options, str(header)]
     text = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
     found = {}
@@ -179,7 +179,7 @@ def built(found: mpi.Installed, library: Path) -> Path | str:
 
 
 def told(folder: Path) -> dict[str, Counter[str]]:
-    """What the processes of a run counted: calls, bytes given, bytes taken, by function; of all that it knows."""
+    """Sums the numbers of a run's processes: calls, bytes given, bytes taken, by function; of all that it knows."""
     counts: dict[str, Counter[str]] = {"calls": Counter(), "bytes_in": Counter(), "bytes_out": Counter()}
     for file in folder.iterdir():
         for line in file.read_text().splitlines():

@@ -1,5 +1,5 @@
-"""What Horovod asks of MPI: a thread agrees by bits of 8 B on what to reduce next, and sums are fused into large
-buffers; an allgather at the start. `horovod_program.py [SUMS]`."""
+"""This makes the calls that Horovod makes: a thread agrees by bits of 8 B on what to reduce next, and sums are fused
+into large buffers; an allgather at the start. `horovod_program.py [SUMS]`."""
 
 from __future__ import annotations
 

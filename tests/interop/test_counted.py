@@ -25,10 +25,13 @@ HERE = Path(__file__).resolve().parent
 RANKS = 2
 # Programs that end well without arguments. Many need GPU memory, so that the drop-in is at work, behind the recorder.
 FEW = ["c_observed.c", "c_profiled.c", "c_order.c"]
-PROGRAMS = [
-    *FEW, "c_accumulates.c", "c_buffers.c", "c_columns.c", "c_crossing.c", "c_halves.c", "c_probes.c",
-    "c_reductions.c", "c_rendezvous.c", "c_windows.c",
-]  # fmt: skip
+PROGRAMS = [*FEW, "c_accumulates.c", "c_buffers.c", "c_columns.c", "c_crossing.c", "c_halves.c", "c_probes.c",
+            "c_reductions.c", "c_rendezvous.c", "c_windows.c"]  # fmt: skip
+# These run over the wheels' MPIs alone: older ones lack some of what they ask for.
+NEWER = ["c_across.c", "c_as_alone.c", "c_background.c", "c_errors.c", "c_exhausted.c", "c_guarded.c",
+         "c_last_calls.c",
+         "c_mismatches.c", "c_no_memory.c", "c_partitions.c", "c_progress.c", "c_short_messages.c", "c_spawned.c",
+         "c_threads.c", "c_unnamed.c"]  # fmt: skip
 
 
 def start(
@@ -82,7 +85,8 @@ def plain(document: Any) -> Counter[str]:
 @pytest.mark.parametrize(
     ("name", "source"),
     repeats.but(
-        [(name, source) for name in c_programs.LIBRARIES for source in PROGRAMS],
+        [(name, source) for name in c_programs.LIBRARIES for source in PROGRAMS]
+        + [(name, source) for name in ("mpich", "openmpi") for source in NEWER],
         lambda name, source: source in FEW and name == ("mpich", "openmpi")[FEW.index(source) % 2],
     ),
 )

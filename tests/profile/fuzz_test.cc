@@ -38,12 +38,19 @@ std::vector<std::byte> some_process(int rank) {
   return {made.recorder->bytes().begin(), made.recorder->bytes().end()};
 }
 
+/// Under sanitizers each takes several times as long.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int kMany = 100'000;
+#else
+constexpr int kMany = 1'000'000;
+#endif
+
 TEST(ProfileFuzz, WhateverWasChanged) {
   auto content = some_process(0);
   const auto other = some_process(1);
   std::mt19937_64 random(1);
   const bool all = std::getenv("SENNIT_TEST_ALL") != nullptr;
-  const int times = all ? 1'000'000 : 3'000;
+  const int times = all ? kMany : 3'000;
   const int merged_each = all ? 1000 : 50;  // which takes longer
   const std::size_t blocks = content.size() - kBlocks * sizeof(Block);
   for (int i = 0; i < times; ++i) {

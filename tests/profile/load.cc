@@ -85,7 +85,7 @@ void write_files(const std::filesystem::path& folder, int ranks, std::uint64_t e
   }
 }
 
-/// Of so many processes killed at a time that nobody chose, those whose files lack a call that had ended.
+/// Kills so many processes at random times, and counts those whose files have all calls that had ended.
 Json kill_processes(const std::filesystem::path& folder, int times) {
   void* const shared = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   auto& ended = *new (shared) std::atomic<std::uint64_t>(0);

@@ -8,7 +8,7 @@
 namespace sennit::profile {
 namespace {
 
-/// What an MPI does with these sends and receives, where each has only the tag and the sender that it says.
+/// Each message has a receive of its sender and tag, some of which are open.
 TEST(Matching, LeavesNothingOverWhereAllFits) {
   std::mt19937 random(3);
   for (int turn = 0; turn < 200; ++turn) {

@@ -154,8 +154,8 @@ class Polls(Part):
 
 
 class Lateness(Part):
-    """How often a rank came last to calls of all ranks, by more than clocks are wrong, and how far it was behind the
-    last one but one."""
+    """A rank came last to so many calls of all ranks, by more than clocks are wrong, and was so far behind the last
+    one but one."""
 
     rank: int
     calls: NonNegativeInt
@@ -164,7 +164,7 @@ class Lateness(Part):
 
 
 class QueueLength(Part):
-    """Of one queue of a process: over the run, and in each bin of its time."""
+    """One queue of a process has these lengths: over the run, and in each bin of its time."""
 
     mean: NonNegativeFloat
     most: NonNegativeInt
@@ -173,7 +173,7 @@ class QueueLength(Part):
 
 
 class RankQueues(Part):
-    """The queues of a process: receives that wait for a message, and messages that nobody has asked for yet.
+    """A process has two queues: receives that wait for a message, and messages that were not asked for yet.
     `undecided`: messages that were sent and asked for at times nearer to each other than clocks are right; they are
     in neither."""
 
@@ -185,8 +185,8 @@ class RankQueues(Part):
 
 
 class Queues(Part):
-    """What is known of queues, and from where: the MPI's own variables, the sends and receives of all ranks, or polls
-    that found nothing. `why_not`: the others."""
+    """Queues are known from one of three: the MPI's own variables, the sends and receives of all ranks, or polls that
+    found nothing. `why_not`: the others."""
 
     shown: Literal["variables", "reconstructed", "polls"] | None
     why_not: dict[str, str] = {}
@@ -199,7 +199,7 @@ class Queues(Part):
 
 
 class Activity(Part):
-    """What a process did: shares of each bin of the run's time. What is missing to 1 was spent outside of calls.
+    """A process did these: shares of each bin of the run's time. The rest to 1 was spent outside of calls.
     Kinds that there are none of have no bins. `from_bin` to `to_bin`: bins that are mostly of its own run, and whose
     calls its file still has. Waiting is for requests, for messages that a probe looks for, and in
     collectives for the last rank."""
@@ -215,7 +215,7 @@ class Activity(Part):
 
 
 class Timeline(Part):
-    """Of all processes, from the first one's begin on."""
+    """All processes have bins of one time, from the first one's begin on."""
 
     bin_seconds: NonNegativeFloat
     ranks: list[Activity]

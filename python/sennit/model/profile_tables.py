@@ -28,7 +28,7 @@ def tables(profile: Profile) -> dict[str, list[Line]]:
 
 
 def shares(bins: Sequence[float], count: int) -> Sequence[float]:
-    """Of a kind of calls, of which there may be none."""
+    """A kind of calls has a share of each bin, also where there are no such calls."""
     return bins or [0.0] * count
 
 

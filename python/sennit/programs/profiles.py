@@ -37,7 +37,7 @@ def write_trace(folder: Path, file: Path) -> None:
 
 
 def any_of_processes(folder: Path) -> bool:
-    """Whether what processes wrote is in the folder. Raises Problem where nobody may look."""
+    """Tells if files of processes are in the folder. Raises Problem where they may not be looked for."""
     try:
         return folder.is_dir() and any(folder.glob(OURS))
     except OSError as error:
@@ -45,5 +45,5 @@ def any_of_processes(folder: Path) -> bool:
 
 
 def unreadable(what: Path, error: OSError) -> Problem:
-    """Of a folder or a file that is somebody else's."""
+    """The problem of a folder or a file that may not be read."""
     return Problem(f"{what} cannot be read: {error.strerror}", "Ask its owner, or copy what you may read", Exit.USAGE)

@@ -76,7 +76,7 @@ def report(
 
 
 def document_at(what: Path) -> Any:
-    """What sennit profile wrote there, or made of what another tool recorded. Raises Problem."""
+    """Reads the document that sennit profile wrote, or makes it of what another tool recorded. Raises Problem."""
     from sennit.programs.profiles import DOCUMENT, any_of_processes, merged, unreadable
     from sennit.programs.recordings import recorded
 

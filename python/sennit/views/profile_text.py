@@ -238,7 +238,7 @@ def by_queue(profile: Profile, most: int = MOST_LINES) -> Table:
 
 
 def length(mean: float) -> str:
-    """Of a queue, in the mean."""
+    """Writes the mean length of a queue."""
     return f"{mean:.2f}" if mean < 100 else f"{mean:.0f}"
 
 
@@ -249,7 +249,7 @@ SOURCES = {
 
 
 def queues_said(profile: Profile) -> list[str]:
-    """From where queues are known, and why not from elsewhere."""
+    """Says from where queues are known, and why not from elsewhere."""
     known = profile.queues
     if known is None:
         return []

@@ -37,7 +37,7 @@ def links(profile: Profile, machine: Machine | None) -> Part | None:
 
 
 def given(row: Row) -> float | None:
-    """How many times its message each rank gives in such a call at least."""
+    """Each rank gives its message so many times in such a call, at least; None of what is no collective."""
     operation = OPERATIONS.get(plain(row.function))
     ranks = row.communicator_size
     if operation is None or ranks < 2:
@@ -46,7 +46,7 @@ def given(row: Row) -> float | None:
 
 
 def amount(count: float) -> str:
-    """Such as 160 GB."""
+    """Writes bytes as 160 GB."""
     scale, unit = (1e12, "TB") if count >= 1e12 else (1e9, "GB") if count >= 1e9 else (1e6, "MB")
     return f"{units.three_digits(count / scale)} {unit}"
 

@@ -15,7 +15,7 @@ from sennit.views.profile.part import Part, percent_axis
 from sennit.views.profile_text import by_poll, by_queue, queues_said
 from sennit.views.text_table import Table
 
-# From the bottom of a row to its top.
+# The order is from the bottom of a row to its top.
 DOING = {
     "waiting": "waiting", "collective": "collectives", "message": "messages", "nccl": "NCCL", "other": "other calls",
 }  # fmt: skip
@@ -23,7 +23,7 @@ MOST_BARS, MOST_LINES = 8, 60
 
 
 def timeline(profile: Profile) -> Part | None:
-    """What each process did: computed, or was in calls of some kind, or waited in them."""
+    """Each process computed, or was in calls of some kind, or waited in them."""
     found = sorted(profile.timeline.ranks, key=lambda each: each.rank) if profile.timeline else []
     if profile.timeline is None or not any(getattr(each, name) for each in found for name in DOINGS):
         return None
@@ -52,13 +52,13 @@ def timeline(profile: Profile) -> Part | None:
 
 
 def lasting(seconds: float) -> str:
-    """In the unit that fits: "833 ms"."""
+    """Writes a time in the unit that fits: "833 ms"."""
     scale, unit = (1, "s") if seconds >= 1 else (1e3, "ms") if seconds >= 1e-3 else (1e6, "µs")
     return f"{units.three_digits(scale * seconds)} {unit}"
 
 
 def _fewer(rows: Sequence[Row]) -> tuple[list[Row], list[str]]:
-    """As many as can be seen, and what is to be said of that."""
+    """Picks as many as can be seen, and says so."""
     step = -(-len(rows) // MOST_ROWS)
     said = f"The picture has each {step}th process; the table has all."
     return list(rows[:: max(1, step)]), [said] if step > 1 else []
@@ -80,7 +80,7 @@ def polls(profile: Profile) -> Part | None:
 
 
 def queues(profile: Profile) -> Part | None:
-    """How many receives waited for a message, and how many messages for a receive."""
+    """Receives waited for a message, or messages for a receive."""
     known = profile.queues
     if known is None or (not known.ranks and not profile.polls):
         return None

@@ -93,7 +93,7 @@ def report_markdown(
     machine: Machine | None = None,
     picture: Callable[[str], str] | None = None,
 ) -> str:
-    """Without its heading. `picture`: what is written of one, by its name."""
+    """Writes the same without a heading. `picture`: writes one by its name."""
     said = [f"**{headline(profile)}**", run(profile)]
     said += [f"- Warning: {warning}" for warning in warnings(profile)]
     said.append("\n".join(f"- {bar.said} {bar.name}" for bar in run_time(profile)))
