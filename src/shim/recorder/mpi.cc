@@ -217,7 +217,11 @@ class MpiRecorder {
                                              .communicator = known.communicator,
                                              .to = known.to,
                                              .receives = facts.receives,
-                                             .persistent = facts.prepares});
+                                             .persistent = facts.prepares,
+                                             .is_collective = facts.of_all && on_gpu(call),
+                                             .at_once = call.at_once != 0,
+                                             .bytes_out = call.bytes_out,
+                                             .took = call.end - call.begin});
     if (met && request != shared_request_.load(std::memory_order_relaxed) && !is_complete(request))
       for (const Operation& older : requests_.end_unseen(request)) recorder.end_unseen(thread, older.of);
   }
@@ -255,7 +259,13 @@ class MpiRecorder {
       profile::Recorder::Found<profile::Peer> found;
       count_received(recorder, thread, of->communicator, status, ended.received, found);
     }
-    recorder.end_request(thread, of->of, ended);
+    profile::Class told = of->of;
+    if (of->is_collective && told.how == 0 && own_thread.how != 0 && !own_thread.hows_differ) {
+      told.how = own_thread.how;
+      recorder.retell(thread, of->of, told,
+                      {.bytes_in = of->bytes, .bytes_out = of->bytes_out, .time = of->took, .at_once = of->at_once});
+    }
+    recorder.end_request(thread, told, ended);
   }
 
   /// Requests that are freed or cancelled: their handles may go with the call.

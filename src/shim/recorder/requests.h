@@ -20,6 +20,9 @@ struct Operation {
   KnownCommunicator* communicator = nullptr;
   int to = -1;  ///< rank of the job that a message goes to
   bool receives = false, persistent = false, cancelled = false;
+  bool is_collective = false;  ///< of GPU memory: a drop-in says at its end how it was done
+  bool at_once = false;
+  std::uint64_t bytes_out = 0, took = 0;  ///< of the call
 };
 
 /// Thread-safe: a request is often ended by another thread than began it.
