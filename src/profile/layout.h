@@ -137,6 +137,12 @@ struct Ended {
   std::uint64_t received = 0;  ///< bytes
 };
 
+/// What the sums have of one call.
+struct Recorded {
+  std::uint64_t bytes_in = 0, bytes_out = 0, time = 0;
+  bool at_once = false;
+};
+
 /// Messages with one other rank of the job. The key is 2 * (rank + 1) + whether this rank sends.
 struct Peer : Slot {
   std::atomic<std::uint64_t> messages, bytes;

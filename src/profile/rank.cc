@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <new>
 
 #include <fmt/format.h>
@@ -61,6 +62,20 @@ struct Ticks {
 bool has_any(const Sum& sum) {
   return value(sum.calls) != 0 || value(sum.requests) != 0 || value(sum.device_calls) != 0 ||
          value(sum.replayed) != 0;
+}
+
+/// Adds another thread's slot of the same class. A slot may have less than nothing of a call that another thread
+/// began, and this one has told anew: together they are right.
+void add(Sum& sum, const Sum& more) {
+  constexpr std::atomic<std::uint64_t> Sum::*kAdded[] = {
+      &Sum::calls,   &Sum::bytes_in, &Sum::bytes_out, &Sum::time,     &Sum::device_calls,  &Sum::device_ns,
+      &Sum::at_once, &Sum::requests, &Sum::flight,    &Sum::waited,   &Sum::unseen,        &Sum::received,
+      &Sum::misses,  &Sum::missed,   &Sum::captured,  &Sum::replayed, &Sum::replayed_bytes};
+  for (const auto member : kAdded) (sum.*member).fetch_add(value(more.*member), std::memory_order_relaxed);
+  if (value(more.most) > value(sum.most)) sum.most = value(more.most);
+  if (const std::uint64_t least = value(more.least);
+      least != 0 && (value(sum.least) == 0 || least < value(sum.least)))
+    sum.least = least;
 }
 
 Sums sums_of(const Sum& sum, Class of, const Ticks& ticks) {
@@ -178,13 +193,16 @@ Result<Rank> read_rank(std::span<const std::byte> content, std::string_view orig
     rank.communicators.push_back({one.id, one.parent, one.size, one.rank, text(one.name)});
   }
   const Indices indices{rank};
+  std::map<std::uint64_t, Sum> sums;  // by class
   for (const Sum& sum : tables.sum) {
     const std::uint64_t key = value(sum.key);
     if (key == 0) continue;
     const Class of = Class::of(key);
     if (of.key() != key || !indices.hold(of)) return corrupt("a sum is of a call that cannot be", origin);
-    if (has_any(sum)) rank.sums.push_back(sums_of(sum, of, ticks));
+    add(sums[key], sum);
   }
+  for (const auto& [key, sum] : sums)
+    if (has_any(sum)) rank.sums.push_back(sums_of(sum, Class::of(key), ticks));
   for (std::size_t i = 0; i < tables.rest.size(); ++i) {
     if (!has_any(tables.rest[i])) continue;
     const Class of{.function = static_cast<std::uint16_t>(i), .bin = kUnknownBin};

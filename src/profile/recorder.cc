@@ -188,6 +188,24 @@ void Recorder::end_request(Thread& thread, const Class& of, const Ended& ended) 
   add(shared, sum.received, ended.received);
 }
 
+void Recorder::retell(Thread& thread, const Class& recorded, const Class& of, const Recorded& call) {
+  const auto change = [&](const Class& one, std::uint64_t times) {
+    Found<Sum> found;
+    Sum& sum = sum_of(thread, one, found);
+    const bool shared = found.slot == nullptr || thread.owner_ == kEverybody;
+    add(shared, sum.calls, times);
+    add(shared, sum.bytes_in, times * call.bytes_in);
+    add(shared, sum.bytes_out, times * call.bytes_out);
+    add(shared, sum.time, times * call.time);
+    add(shared, sum.at_once, call.at_once ? times : 0);
+    return &sum;
+  };
+  change(recorded, ~std::uint64_t{0});  // one less, whosever slot has it
+  Sum& sum = *change(of, 1);
+  keep(sum.most, call.time, std::greater<>());
+  keep(sum.least, call.time + 1, [](std::uint64_t mine, std::uint64_t other) { return other == 0 || mine < other; });
+}
+
 void Recorder::end_unseen(Thread& thread, const Class& of) {
   Found<Sum> found;
   Sum& sum = sum_of(thread, of, found);

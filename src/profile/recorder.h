@@ -64,6 +64,8 @@ class Recorder {
   }
   /// Tells the calls of a class that one of their requests has ended.
   void end_request(Thread& thread, const Class& of, const Ended& ended);
+  /// Tells that a call which was recorded is of another class, as it turned out later.
+  void retell(Thread& thread, const Class& recorded, const Class& of, const Recorded& call);
   /// Tells them that one has ended, nobody knows when.
   void end_unseen(Thread& thread, const Class& of);
   /// Tells the calls of a class how long so many of them took together on a GPU.

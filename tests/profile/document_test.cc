@@ -1,5 +1,6 @@
 #include "profile/document.h"
 
+#include <string_view>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -58,6 +59,42 @@ TEST(ProfileDocument, SaysWhoDidACallAndWhatGraphsDidOfIt) {
   EXPECT_EQ(told["unseen"], 1);
   EXPECT_TRUE(other["how"].is_null());
   EXPECT_EQ(other["replayed"], 0);
+}
+
+/// It turns out at a request's end, in another thread.
+TEST(ProfileDocument, CountsACallOnceThatIsToldAnew) {
+  const MadeUp made(0, 1);
+  Recorder& recorder = *made.recorder;
+  Call call{};
+  call.function = recorder.function("MPI_Iallreduce");
+  call.bytes_in = call.bytes_out = 64;
+  call.begin = 100;
+  call.end = 130;
+  recorder.record(call);
+  call.end = 110;
+  recorder.record(call);
+  std::jthread([&] {
+    Class of = class_of(call);
+    for (std::string_view how : {"two_shot 4x256", "staged"}) {
+      of.how = recorder.how(how);
+      recorder.retell(recorder.thread(), class_of(call), of,
+                      {.bytes_in = 64, .bytes_out = 64, .time = how == "staged" ? 10u : 30u});
+      recorder.end_request(recorder.thread(), of, {.flight = 8000});
+    }
+  }).join();
+  std::vector<Rank> ranks;
+  ranks.push_back(made.read().value());
+  const Json document = to_json(merge(std::move(ranks)).value());
+  ASSERT_EQ(document["rows"].size(), 2u);
+  EXPECT_EQ(document["ranks"][0]["calls"], 2);
+  for (const Json& row : document["rows"]) {
+    const bool staged = row["how"] == "staged";
+    EXPECT_EQ(row["calls"], 1);
+    EXPECT_EQ(row["bytes_out"], 64);
+    EXPECT_EQ(row["seconds"], staged ? 1e-8 : 3e-8);
+    EXPECT_EQ(row["least_us"], staged ? 0.01 : 0.03);
+    EXPECT_EQ(row["requests"], 1);
+  }
 }
 
 TEST(ProfileDocument, SaysWhatTheMpiAndTheKernelsTold) {

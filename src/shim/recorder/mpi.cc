@@ -1,5 +1,6 @@
 // The observer of MPI's calls: each becomes one record of the profile. What a record needs of the call's arguments is
 // read before the call, which may free them; the clock is read next to the call itself.
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <unordered_map>
@@ -102,7 +103,7 @@ class MpiRecorder {
     if (facts.frees) free_handle(frame);
     profile::Recorder::Thread& thread = in_call.thread();
     if (facts.ending != Ending::none || facts.tells)
-      return observe_ending(*recorder, thread, frame, facts, known, call);
+      return observe_ending(*recorder, in_call.own(), frame, facts, known, call);
     if (of.kind == Kind::requests) before_requests(frame, entry);
     const KernelsOfCall kernels(*recorder, on_gpu(call));
     call.begin = recorder->now();
@@ -155,16 +156,17 @@ class MpiRecorder {
   }
 
   /// A call that ends requests, or receives a message.
-  static int observe_ending(profile::Recorder& recorder, profile::Recorder::Thread& thread, Frame& frame,
-                            const FunctionFacts& facts, DescribedCall& known, profile::Call& call) {
+  static int observe_ending(profile::Recorder& recorder, OwnThread& own, Frame& frame, const FunctionFacts& facts,
+                            DescribedCall& known, profile::Call& call) {
     const Description& of = *frame.of;
-    const EndingCall<Abi> ending(frame, facts.ending, memos_of(own_thread).room());
+    profile::Recorder::Thread& thread = *own.written;
+    const EndingCall<Abi> ending(frame, facts.ending, memos_of(own).room());
     const KernelsOfCall kernels(recorder, on_gpu(call));
     call.begin = recorder.now();
     const int code = frame.call();
     call.end = recorder.now();
     // What a drop-in says while requests end is of the calls that began them.
-    if (facts.ending == Ending::none) call.how = own_thread.how;
+    if (facts.ending == Ending::none) call.how = own.how;
     if (kernels.collects()) kernels.end({profile::class_of(call)});
     if (code == 0 && begun_) {
       ending.visit([&](mpi::Handle request, const Status& status) {
@@ -182,7 +184,7 @@ class MpiRecorder {
     }
     recorder.count_message(thread, known.to, true, call.bytes_in, known.sent);
     recorder.record(thread, call, known.sum);
-    sample(recorder, own_thread, call.end);
+    sample(recorder, own, call.end);
     return code;
   }
 
@@ -211,13 +213,21 @@ class MpiRecorder {
     const auto* const at = frame.pointer<const typename Abi::Request>(frame.of->request);
     if (at == nullptr || mpi::to_handle(*at) == library_->request_null()) return;
     const mpi::Handle request = mpi::to_handle(*at);
-    const bool met = requests_.add(request, {.of = profile::class_of(call),
-                                             .begun = facts.prepares ? 0 : call.begin,
-                                             .bytes = call.bytes_in,
-                                             .communicator = known.communicator,
-                                             .to = known.to,
-                                             .receives = facts.receives,
-                                             .persistent = facts.prepares});
+    Operation begun{.of = profile::class_of(call),
+                    .begun = facts.prepares ? 0 : call.begin,
+                    .bytes = std::max(call.bytes_in, call.bytes_out),
+                    .communicator = known.communicator,
+                    .to = known.to,
+                    .receives = facts.receives,
+                    .persistent = facts.prepares};
+    if (facts.of_all && on_gpu(call)) {
+      begun.is_collective = true;
+      begun.took = static_cast<std::uint32_t>(std::min<std::uint64_t>(call.end - call.begin, UINT32_MAX));
+      begun.gives = call.bytes_in != 0;
+      begun.takes = call.bytes_out != 0;
+      begun.at_once = call.at_once != 0;
+    }
+    const bool met = requests_.add(request, begun);
     if (met && request != shared_request_.load(std::memory_order_relaxed) && !is_complete(request))
       for (const Operation& older : requests_.end_unseen(request)) recorder.end_unseen(thread, older.of);
   }
@@ -255,7 +265,16 @@ class MpiRecorder {
       profile::Recorder::Found<profile::Peer> found;
       count_received(recorder, thread, of->communicator, status, ended.received, found);
     }
-    recorder.end_request(thread, of->of, ended);
+    profile::Class told = of->of;
+    if (of->is_collective && told.how == 0 && own_thread.how != 0 && !own_thread.hows_differ) {
+      told.how = own_thread.how;
+      recorder.retell(thread, of->of, told,
+                      {.bytes_in = of->gives ? of->bytes : 0,
+                       .bytes_out = of->takes ? of->bytes : 0,
+                       .time = of->took,
+                       .at_once = of->at_once});
+    }
+    recorder.end_request(thread, told, ended);
   }
 
   /// Requests that are freed or cancelled: their handles may go with the call.

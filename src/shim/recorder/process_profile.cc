@@ -149,12 +149,9 @@ void tell_how(std::string_view how) {
   if (!how.starts_with("NCCL")) own_thread.is_sennits = true;
   Process& it = process();
   const Names::Number number = it.hows.number_of(how);
-  if (number == Names::kNone) {
-    own_thread.how = recorder->how(how);
-    return;
-  }
-  std::uint8_t known = it.how[number].load(std::memory_order_relaxed);
+  std::uint8_t known = number != Names::kNone ? it.how[number].load(std::memory_order_relaxed) : recorder->how(how);
   if (known == 0) it.how[number].store(known = recorder->how(how), std::memory_order_relaxed);
+  own_thread.hows_differ = own_thread.hows_differ || (own_thread.how != 0 && own_thread.how != known);
   own_thread.how = known;
 }
 

@@ -56,6 +56,7 @@ struct OwnThread {
   int depth = 0;                                 ///< calls within calls
   unsigned calls = 0;                            ///< of MPI, for what is done once in so many
   std::uint8_t how = 0;                          ///< who does the running call, in the profile's numbers; 0: not said
+  bool hows_differ = false;                      ///< of several calls that a drop-in has spoken of in this one
   bool is_sennits = false;                       ///< a drop-in does some of it, and not the library alone
 };
 extern thread_local constinit OwnThread own_thread;
@@ -79,7 +80,7 @@ class InCall {
       : own_(own_thread), outermost_(own_.depth++ == 0 && recorder != nullptr) {
     if (!outermost_) return;
     own_.how = 0;
-    own_.is_sennits = false;
+    own_.is_sennits = own_.hows_differ = false;
     if (own_.written == nullptr) own_.written = &recorder->thread();
     int others = 0;
     if (own_.written->number() == 0) {

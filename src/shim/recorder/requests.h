@@ -15,11 +15,14 @@ namespace sennit::shim::recorder {
 /// What began a request.
 struct Operation {
   profile::Class of{};      ///< of the call
+  std::uint32_t took = 0;   ///< the call, of a collective
   std::uint64_t begun = 0;  ///< by the recorder's clock; 0: a persistent one that does not run
-  std::uint64_t bytes = 0;  ///< of a message
+  std::uint64_t bytes = 0;  ///< of the call's larger side
   KnownCommunicator* communicator = nullptr;
   int to = -1;  ///< rank of the job that a message goes to
   bool receives = false, persistent = false, cancelled = false;
+  bool is_collective = false;                          ///< of GPU memory: a drop-in says at its end how it was done
+  bool gives = false, takes = false, at_once = false;  ///< of a collective
 };
 
 /// Thread-safe: a request is often ended by another thread than began it.
