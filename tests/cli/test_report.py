@@ -389,7 +389,8 @@ def test_what_is_known_over_time_is_drawn_and_listed() -> None:
     assert queues.table.lines[0] == ("0", "19.67", "40", "0.12", "1", "1000", "0")
     assert ">the darkest: 39.3</text>" in queues.pictures["queues-unexpected"]
     assert queues.sentences[0].startswith("From the sends and receives of all ranks")
-    assert "Not from the MPI’s own variables: the MPI has no variable of a queue, or was not asked (--pvar)." in queues.sentences
+    why = "the MPI has no variable of a queue, or was not asked (--pvar)"
+    assert f"Not from the MPI’s own variables: {why}." in queues.sentences
     assert queues.sentences[-1] == "4 starts of persistent requests are not in it."
     late = part_of(document, "Who comes last")
     assert late.table.lines[-1] == ("7", "10 %", "5.000", "1900", "2000", "2.63 ms")
