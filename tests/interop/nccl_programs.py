@@ -146,9 +146,7 @@ def flags() -> list[str]:
 
 
 @cache
-def compiled(
-    version: int | None = None, options: tuple[str, ...] = (), compiler: str = "gcc"
-) -> Program | str:
+def compiled(version: int | None = None, options: tuple[str, ...] = (), compiler: str = "gcc") -> Program | str:
     """The tests' program and NCCL, as of this version where it is given (21903), compiled with these options; or why
     it cannot be had."""
     if shutil.which(compiler) is None:
