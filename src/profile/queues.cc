@@ -164,7 +164,7 @@ ReconstructedQueues MessageEnds::queues(const RunSpan& run) {
   for (auto& [rank, of] : entries) {
     of.of.posted = length_of(std::move(of.posted[0]), std::move(of.posted[1]), run);
     of.of.unexpected = length_of(std::move(of.unexpected[0]), std::move(of.unexpected[1]), run);
-    all.ranks.push_back(std::move(of.of));
+    all.ranks.push_back(of.of);
   }
   if (all.ranks.empty())
     all.why_not = left_out_ != 0 ? "all messages are of persistent requests, whose starts do not say which"
