@@ -20,7 +20,7 @@ constexpr double kDrift = 2e-5;
 /// A comparison takes the best of the calls of such a time, or of a 64th of the run.
 constexpr std::uint64_t kWindow = 1'000'000'000, kWindows = 64;  // ns
 
-/// Whether no rank leaves the call before all have come.
+/// Returns true of a call that no rank leaves before all have come.
 bool meets_all(std::string_view function) {
   constexpr std::array<std::string_view, 8> kNames = {"MPI_Barrier",        "MPI_Allreduce",
                                                       "MPI_Allgather",      "MPI_Alltoall",
@@ -138,7 +138,7 @@ void align_clocks(std::vector<Rank>& ranks) {
     if (clock == clocks.end() || clock->second.known.empty()) continue;
     std::uint64_t error = 0;
     const auto turn = [&](std::uint64_t& ns) {
-      if (ns == 0) return;  // nobody wrote it
+      if (ns == 0) return;  // it was never written
       const Offset offset = clock->second.at(ns);
       ns = static_cast<std::uint64_t>(std::max<std::int64_t>(1, static_cast<std::int64_t>(ns) - offset.ahead));
       error = std::max(error, offset.error);
