@@ -14,14 +14,14 @@
 
 namespace sennit::profile {
 
-/// By how much a host's clock is ahead of another one at a time of its own.
+/// A host's clock is ahead of another one by so much, at a time of its own.
 struct Offset {
   std::uint64_t ns = 0;  ///< of the host's clock
   std::int64_t ahead = 0;
   std::uint64_t error = 0;  ///< most by which `ahead` is wrong, at this time
 };
 
-/// What is known of a host's clock.
+/// A host's clock, as far as comparisons with another one tell.
 struct HostClock {
   std::vector<Offset> known;  ///< when it was compared, in order; `ahead` is without what it gains steadily
   double gain = 0;            ///< ns that it gains in each, from the first comparison on

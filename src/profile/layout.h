@@ -98,7 +98,7 @@ struct Call {
   std::uint8_t in_place;
   std::uint8_t at_once;  ///< other threads of the process that were in calls, at its begin
   std::uint8_t missed;   ///< 1: it asked for something that was not there
-  std::uint8_t how;      ///< who did it, as the drop-in has said; 0: nobody has
+  std::uint8_t how;      ///< who did it, as the drop-in has said; 0: it has not
 };
 static_assert(sizeof(Call) == 72);
 
@@ -122,10 +122,10 @@ struct Sum : Slot {
   std::atomic<std::uint64_t> calls, bytes_in, bytes_out, time, most, device_calls, device_ns, at_once;
   std::atomic<std::uint64_t> least;                     ///< and one more; 0: no call has ended
   std::atomic<std::uint64_t> requests, flight, waited;  ///< of these calls' requests that have ended, see Ended
-  std::atomic<std::uint64_t> unseen;          ///< requests that ended where nobody looked, and are in none of these
-  std::atomic<std::uint64_t> received;        ///< bytes, see Call
-  std::atomic<std::uint64_t> misses, missed;  ///< calls that found nothing, and their time
-  std::atomic<std::uint64_t> captured;        ///< calls that were put into a CUDA graph, and did nothing else
+  std::atomic<std::uint64_t> unseen;                    ///< requests that ended unseen, and are not in these
+  std::atomic<std::uint64_t> received;                  ///< bytes, see Call
+  std::atomic<std::uint64_t> misses, missed;            ///< calls that found nothing, and their time
+  std::atomic<std::uint64_t> captured;  ///< calls that were put into a CUDA graph, and did nothing else
   std::atomic<std::uint64_t> replayed,
       replayed_bytes;  ///< that such graphs have done since, and what calls' larger sides had
 };
@@ -137,7 +137,7 @@ struct Ended {
   std::uint64_t received = 0;  ///< bytes
 };
 
-/// What the sums have of one call.
+/// The sums have this of one call.
 struct Recorded {
   std::uint64_t bytes_in = 0, bytes_out = 0, time = 0;
   bool at_once = false;

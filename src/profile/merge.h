@@ -37,7 +37,7 @@ struct Row {
   std::uint64_t received = 0;                     ///< bytes that came, of receives
   std::uint64_t misses = 0;                       ///< calls that found nothing
   double missed_seconds = 0;
-  std::uint64_t unseen = 0;                        ///< requests that ended where nobody looked
+  std::uint64_t unseen = 0;                        ///< requests that ended unseen
   std::uint64_t captured = 0;                      ///< of these calls, put into a CUDA graph
   std::uint64_t replayed = 0, replayed_bytes = 0;  ///< by graphs since: calls, and bytes of their larger sides
 };

@@ -1,4 +1,4 @@
-// How much of the time in which GPUs communicated they also computed; pure.
+// This sums how much of the time in which GPUs communicated they also computed; pure.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ class Overlap {
   void add(std::uint32_t device, Kind kind, std::uint64_t begin, std::uint64_t end);
   /// Sums what lies before `time`. What is added later counts from there on.
   void fold(std::uint64_t time);
-  /// Of what was folded, of all devices together.
+  /// Returns the sums of what was folded, of all devices together.
   const Totals& totals() const { return totals_; }
 
  private:

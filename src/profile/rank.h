@@ -43,7 +43,7 @@ struct Kernels {
   std::string refused;
 };
 
-/// What the MPI said of itself, see Variable.
+/// A variable that the MPI told of itself, see Variable.
 struct Sampled {
   struct Point {
     std::uint64_t ns, value;

@@ -66,7 +66,7 @@ class Recorder {
   void end_request(Thread& thread, const Class& of, const Ended& ended);
   /// Tells that a call which was recorded is of another class, as it turned out later.
   void retell(Thread& thread, const Class& recorded, const Class& of, const Recorded& call);
-  /// Tells them that one has ended, nobody knows when.
+  /// Tells them that one has ended at an unknown time.
   void end_unseen(Thread& thread, const Class& of);
   /// Tells the calls of a class how long so many of them took together on a GPU.
   void add_device_time(Thread& thread, const Class& of, std::uint64_t calls, std::uint64_t ns);
@@ -89,7 +89,7 @@ class Recorder {
   std::uint8_t how(std::string_view name);
   /// Each call adds one. `failed`: the reason why it will have no samples.
   std::uint16_t variable(std::string_view name, std::string_view failed);
-  /// What a variable is at a time. One thread at a time.
+  /// Notes what a variable is at a time. One thread calls it at a time.
   void sample(std::uint16_t variable, std::uint64_t time, std::uint64_t value);
   /// Each call adds one: communicators are told apart by their maker.
   std::uint16_t communicator(const Communicator& made);

@@ -68,7 +68,7 @@ ncclResult_t await_all(const struct ncclComm* comm);
 ncclResult_t meet(struct ncclComm* comm);
 /* Whether a group is open, whose end then awaits the communicator's ranks. */
 bool left_to_group(struct ncclComm* comm);
-/* What a plug-in is told of. */
+/* A plug-in is told of these. */
 void profiler_begin(struct ncclComm* comm);
 void profiler_tell(struct ncclComm* comm, const char* func, const void* in, void* out, size_t count, int type,
                    int root);

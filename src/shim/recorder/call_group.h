@@ -36,7 +36,7 @@ class CallGroup {
     streams_.push_back({stream, {of, 1}, false, nullptr});
   }
   std::vector<OnStream>& streams() { return streams_; }
-  /// Of all streams together; `mixed`: whose they are where they are of several classes.
+  /// Returns the calls of all streams together; `mixed`: whose they are where they are of several classes.
   KernelTimes::Calls all(const profile::Class& mixed) const {
     KernelTimes::Calls all{streams_.front().calls.of, 0};
     for (const OnStream& one : streams_) {

@@ -1,4 +1,4 @@
-// What the recorder uses of CUPTI, NVIDIA's library for profilers: opened at run time, never linked.
+// The recorder uses this of CUPTI, NVIDIA's library for profilers, which is opened at run time and never linked.
 //
 // Layouts are those of cupti_activity.h, checked against the headers of CUDA 13.0: records grow at their ends from
 // version to version, and the fields named here stand where they stood in CUDA 11.6.

@@ -1,4 +1,4 @@
-// What the recorder calls of CUDA's driver, which it finds where the program has loaded it.
+// The recorder calls these functions of CUDA's driver, which it finds where the program has loaded it.
 #pragma once
 
 #include <cstddef>

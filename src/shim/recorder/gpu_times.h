@@ -32,7 +32,7 @@ class GpuTimer {
   /// Pairs for each context: a default. Calls that find none are not timed.
   static constexpr std::size_t kPairs = 256;
 
-  /// When a call gives the GPU its work: last of all, as NCCL does, or bit by bit.
+  /// A call gives the GPU its work last of all, as NCCL does, or bit by bit.
   enum class Launch : std::uint8_t { last, meanwhile };
 
   /// `all`: every call is timed. `now_ns`: the host's clock.

@@ -1,6 +1,6 @@
-// How often CUDA graphs run that have calls of NCCL in them: a call is seen once, when it is captured, and never when
-// the graph is replayed. So each graph gets one node more, which counts in host memory. It is a kernel of one thread
-// that waits for nothing, and for which nothing waits.
+// This counts how often CUDA graphs run that have calls of NCCL in them. A call is seen once, when it is captured,
+// and never when the graph is replayed. So each graph gets one node more, which counts in host memory. It is a kernel
+// of one thread that waits for nothing, and for which nothing waits.
 //
 // The node counts whoever launches the graph, also where the CUDA runtime is linked into the program, and calls of
 // the launch cannot be seen. Graphs that are copied, updated or put into others bring it along.

@@ -34,7 +34,7 @@ Status refused(const char* what, int error) {
                 "Time calls by events: --gpu-times sampled");
 }
 
-/// Of intervals that may overlap.
+/// Returns the time that intervals cover, which may overlap.
 std::uint64_t length_of(std::vector<std::pair<std::uint64_t, std::uint64_t>> intervals) {
   std::ranges::sort(intervals);
   std::uint64_t length = 0, until = 0;

@@ -1,5 +1,5 @@
-// How long the kernels and copies of calls took on GPUs, and how much of that time other kernels ran beside them, as
-// CUPTI tells. Kernels belong to a call by its number, which CUPTI keeps with all that the calling thread enqueues in
+// CUPTI tells how long the kernels and copies of calls took on GPUs, and how much of that time other kernels ran
+// beside them. Kernels belong to a call by its number, which CUPTI keeps with all that the calling thread enqueues in
 // the call; never by their names.
 //
 // Records come late, in buffers of several threads and in no order: each waits until the calls before it are known.
@@ -34,20 +34,20 @@ class KernelTimes {
   KernelTimes(const KernelTimes&) = delete;
   KernelTimes& operator=(const KernelTimes&) = delete;
 
-  /// What the calling thread enqueues until the end is this call's. Calls may lie within calls.
+  /// Begins a call: all that the calling thread enqueues until its end is the call's. Calls may lie within calls.
   std::uint64_t begin_call();
   void end_call(std::uint64_t number, const Calls& calls);
 
   /// Tells the recorder what is known for certain: what came before the last time that it was asked to. To be called
   /// by threads of the program, every second or so.
   void settle(profile::Recorder& recorder);
-  /// What begins on GPUs from now on does not count.
+  /// Ends the collection: kernels that begin from now on do not count.
   void close();
   /// Tells the rest, and lets CUPTI go. What has not ended by then is lost, and counted so.
   void finish(profile::Recorder& recorder);
 
  private:
-  /// What ran on a GPU, and by the call of which thread.
+  /// A kernel or a copy that ran on a GPU, with CUPTI's number of the driver's call that launched it.
   struct Ran {
     std::uint32_t correlation, device;
     std::uint64_t begin, end;

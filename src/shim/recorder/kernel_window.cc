@@ -90,7 +90,7 @@ class KernelWindow {
     the_process.collects_kernels.store(false, std::memory_order_relaxed);
   }
 
-  /// What was enqueued before may still run for a while.
+  /// Kernels that were enqueued before may still run for a while.
   void close(profile::Recorder& recorder) {
     times_->close();
     recorder.header().kernels_end.store(recorder.now(), std::memory_order_relaxed);

@@ -1,4 +1,4 @@
-// When kernels are collected in this process (kernel_times.h): from the first call that may run some, for as long as
+// Kernels are collected in this process (kernel_times.h) from the first call that may run some, for as long as
 // SENNIT_PROFILE_KERNELS says.
 #pragma once
 
@@ -11,7 +11,7 @@ namespace sennit::shim::recorder {
 /// refuses, which the user is told.
 KernelTimes* kernels_now(profile::Recorder& recorder);
 
-/// What a call runs on GPUs is the call's, as long as this lives.
+/// As long as this lives, all that the thread enqueues is the call's.
 class KernelsOfCall {
  public:
   KernelsOfCall(profile::Recorder& recorder, bool may_run)

@@ -165,7 +165,7 @@ class MpiRecorder {
     call.begin = recorder.now();
     const int code = frame.call();
     call.end = recorder.now();
-    // What a drop-in says while requests end is of the calls that began them.
+    // A drop-in speaks of the calls that began requests while these end.
     if (facts.ending == Ending::none) call.how = own.how;
     if (kernels.collects()) kernels.end({profile::class_of(call)});
     if (code == 0 && begun_) {

@@ -61,7 +61,7 @@ class NcclRecorder {
       call.begin = recorder->now();
       const auto result = next();
       call.end = recorder->now();
-      // What a drop-in says at a group's end is of the calls in it.
+      // A drop-in speaks of the calls in a group at the group's end.
       if (frame.entry() != Entry::group_end) call.how = in_call.own().how;
       return result;
     };
@@ -115,7 +115,7 @@ class NcclRecorder {
     });
   }
 
-  /// What needs CUDA's driver, made by one of the first calls that find it loaded.
+  /// Returns an object that needs CUDA's driver, made by one of the first calls that find it loaded.
   template <class Of, class Make>
   static Of* made_where_cuda_is(std::atomic<Of*>& place, const Make& make) {
     constexpr int kTries = 100;
@@ -172,7 +172,7 @@ class NcclRecorder {
     }
     const auto result = make();
     if (runs) streams.front().calls.of = profile::class_of(call);  // how it was done is known now
-    // Of several streams, the first has its kernel before the others; and sennit enqueues bit by bit.
+    // The first of several streams has its kernel before the others; and sennit enqueues bit by bit.
     const auto launch =
         streams.size() == 1 && !own_thread.is_sennits ? GpuTimer::Launch::last : GpuTimer::Launch::meanwhile;
     for (const CallGroup::OnStream& one : streams)

@@ -106,7 +106,7 @@ struct Next {
 void* open_next() {
   const std::string name = environment("SENNIT_PROFILE_NEXT_PLUGIN");
   if (name == "none") return nullptr;
-  // As NCCL looks for it.
+  // NCCL looks for it so, too.
   if (name.empty()) return dlopen("libnccl-profiler.so", RTLD_NOW | RTLD_LOCAL);
   void* found = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (found == nullptr && name.find('/') == std::string::npos)
@@ -128,7 +128,7 @@ const Next& next() {
   return found;
 }
 
-/// What NCCL's numbers are of its types' names.
+/// Returns the type that NCCL names so.
 std::optional<device::Type> type_named(std::string_view name) {
   constexpr std::string_view kNames[] = {"ncclInt8",   "ncclUint8",   "ncclInt32",   "ncclUint32",  "ncclInt64",
                                          "ncclUint64", "ncclFloat16", "ncclFloat32", "ncclFloat64", "ncclBfloat16"};
@@ -139,7 +139,7 @@ std::optional<device::Type> type_named(std::string_view name) {
   return std::nullopt;
 }
 
-/// What a thread's last event was of: NCCL's texts stay where they are.
+/// A thread's last event had these names. NCCL's texts stay where they are.
 struct LastNames {
   const profile::Recorder* of = nullptr;
   const char *function = nullptr, *type = nullptr, *algorithm = nullptr, *protocol = nullptr;

@@ -36,7 +36,7 @@ inline profile::Recorder* current_profile() {
   return the_process.current.load(std::memory_order_acquire);
 }
 
-/// What SENNIT_PROFILE_GPU_TIMES says. By events, where kernels were wanted and cannot be had.
+/// Returns what SENNIT_PROFILE_GPU_TIMES says; sampled, where kernels were wanted and cannot be had.
 profile::GpuTimes wanted_gpu_times();
 
 /// A drop-in says how the calling thread's running call is done.

@@ -31,7 +31,7 @@ class OpenRequests {
   /// MPIs give one handle to several requests that have ended at once: what is added first ends first. Returns
   /// whether another one has it.
   bool add(Handle request, const Operation& begun);
-  /// The one that was added last has the handle alone: older ones have ended where nobody looked. Returns these.
+  /// The one that was added last has the handle alone: older ones have ended unseen. Returns these.
   std::vector<Operation> end_unseen(Handle request);
   /// A persistent one runs from now on: what it is of. None where it is not known.
   std::optional<Operation> start(Handle request, std::uint64_t now);

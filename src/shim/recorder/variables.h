@@ -21,7 +21,7 @@
 
 namespace sennit::shim::recorder {
 
-/// Whether one of the patterns, as of a shell and with commas between, is of this name. "none" is of none.
+/// Returns true if one of the patterns fits the name. They are those of a shell, with commas between.
 inline bool is_wanted(const std::string& name, std::string_view patterns) {
   while (!patterns.empty()) {
     const std::size_t comma = std::min(patterns.find(','), patterns.size());
@@ -161,7 +161,7 @@ class Variables {
     all_.push_back(made);
   }
 
-  /// Of several values, such as one for each rank of a communicator, all together.
+  /// Returns the sum of a variable's values, such as one for each rank of a communicator.
   std::uint64_t value_of(const One& one) const {
     std::uint64_t sum = 0;
     const auto add = [&]<class T>(const T*) {
