@@ -74,7 +74,6 @@ Offset HostClock::at(std::uint64_t ns) const {
           std::max(before.error, after->error)};
 }
 
-<<<<<<< HEAD
 HostClock HostClocks::compare(const SharedCalls& shared, const std::string& first, const std::string& other) {
   std::vector<Bounds> all;
   for (const auto& [key, hosts] : shared) {
@@ -82,25 +81,6 @@ HostClock HostClocks::compare(const SharedCalls& shared, const std::string& firs
     if (here == hosts.end() || there == hosts.end()) continue;
     const auto difference = [](std::uint64_t one, std::uint64_t two) {
       return static_cast<double>(static_cast<std::int64_t>(one - two));
-=======
-void align_clocks(std::vector<Rank>& ranks) {
-  if (ranks.empty()) return;
-  const std::string first = ranks.front().host;
-  if (std::ranges::all_of(ranks, [&](const Rank& rank) { return rank.host == first; })) return;
-  const SharedCalls shared = shared_calls_of(ranks);
-  std::map<std::string_view, HostClock> clocks;
-  for (const Rank& rank : ranks)
-    if (rank.host != first && !clocks.contains(rank.host)) clocks[rank.host] = compare(shared, first, rank.host);
-  for (Rank& rank : ranks) {
-    const auto clock = clocks.find(rank.host);
-    if (clock == clocks.end() || clock->second.known.empty()) continue;
-    std::uint64_t error = 0;
-    const auto turn = [&](std::uint64_t& ns) {
-      if (ns == 0) return;  // it was never written
-      const Offset offset = clock->second.at(ns);
-      ns = static_cast<std::uint64_t>(std::max<std::int64_t>(1, static_cast<std::int64_t>(ns) - offset.ahead));
-      error = std::max(error, offset.error);
->>>>>>> recorder
     };
     all.push_back({there->second.end, difference(there->second.begin, here->second.end),
                    difference(there->second.end, here->second.begin)});
