@@ -39,7 +39,8 @@ class HostClocks {
   /// Compares all hosts with `first`, when all ranks were added.
   void compare(const std::string& first);
   /// Puts all times of a rank whose host shares calls with the first one on that one's clock. The rank then has
-  /// Rank::clock of that host, and what is known of the error in Rank::clock_error_ns. Another rank keeps its own clock.
+  /// Rank::clock of that host, and what is known of the error in Rank::clock_error_ns. Another rank keeps its own
+  /// clock.
   void align(Rank& rank) const;
   /// Returns whether no rank was added.
   bool empty() const { return hosts_.empty(); }

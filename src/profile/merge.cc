@@ -186,7 +186,8 @@ std::vector<Partners> partners_of(const std::vector<Rank>& ranks, const std::vec
 }
 
 bool are_on_several_hosts(const std::vector<Process>& processes) {
-  return std::ranges::any_of(processes, [&](const Process& one) { return one.rank.host != processes.front().rank.host; });
+  return std::ranges::any_of(processes,
+                             [&](const Process& one) { return one.rank.host != processes.front().rank.host; });
 }
 
 /// The run by each clock, from the first process's begin on. All are as long as the longest.
