@@ -13,10 +13,8 @@ from sennit.views.text_table import Table, print_part
 
 LITTLE = 0.02  # of run time, below which nothing is worth a change
 MOST_LINES = 12
-GPU_TIMES = (
-    "From an event before the call on its stream to one behind it: waiting for other ranks is in it. GB/s: the "
-    "call's size by that time."
-)
+BY_EVENTS = "From an event before the call on its stream to one behind it"
+BY_KERNELS = "While kernels or copies of the call ran, as CUPTI says"
 UNEVEN = 0.25  # of the time in calls of all ranks
 
 
@@ -29,7 +27,7 @@ def print_profile(profile: Profile, console: Console, functions: int = MOST_LINE
     if sizes.lines:
         print_part("By size and memory", [sizes], [], console)
     if any(row.device_calls for row in profile.rows):
-        print_part("On GPUs", [by_gpu_time(profile)], [GPU_TIMES], console)
+        print_part("On GPUs", [by_gpu_time(profile)], gpu_times_said(profile), console)
     requests = by_request(profile)
     if requests.lines:
         print_part("Nonblocking calls", [requests], [], console)
@@ -160,6 +158,22 @@ def by_size(profile: Profile) -> Table:
         lines,
         left=("size",),
     )
+
+
+def gpu_times_said(profile: Profile) -> list[str]:
+    """From where times on GPUs are, and how much communication the program's own kernels overlapped."""
+    source = BY_KERNELS if profile.gpu_times == "kernel" else BY_EVENTS
+    said = [f"{source}: waiting for other ranks is in it. GB/s: the call's size by that time."]
+    collected = [rank.kernels for rank in profile.ranks if rank.kernels and rank.kernels.refused is None]
+    communication = sum(each.communication_seconds for each in collected)
+    if communication > 0:
+        part = sum(each.overlapped_seconds for each in collected) / communication
+        said.append(
+            f"For {units.percent(part)} of the time in which communication ran, the program's kernels did, too."
+        )
+    for reason in sorted({rank.kernels.refused for rank in profile.ranks if rank.kernels and rank.kernels.refused}):
+        said.append(f"Kernels were not collected: {reason}.")
+    return said
 
 
 def by_gpu_time(profile: Profile) -> Table:

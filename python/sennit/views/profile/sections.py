@@ -17,7 +17,15 @@ from sennit.views.profile.links import links
 from sennit.views.profile.over_time import last, polls, queues, timeline
 from sennit.views.profile.part import Part, percent_axis
 from sennit.views.profile.sizes import sizes
-from sennit.views.profile_text import by_flight, by_partner, by_request, flight_overlapped, partners_said
+from sennit.views.profile_text import (
+    by_flight,
+    by_gpu_time,
+    by_partner,
+    by_request,
+    flight_overlapped,
+    gpu_times_said,
+    partners_said,
+)
 from sennit.views.text_table import Table
 
 KINDS = {
@@ -35,7 +43,8 @@ OF_GPU = "Time of calls that were timed on the GPU is the GPU’s, which may com
 
 def parts(profile: Profile, machine: Machine | None = None) -> list[Part]:
     """All of them that there is something of. `machine`: that of the run, where it is known."""
-    made = (functions(profile), sizes(profile), how(profile), phases(profile), timeline(profile), requests(profile),
+    made = (functions(profile), sizes(profile), how(profile), on_gpus(profile), phases(profile), timeline(profile),
+            requests(profile),
             polls(profile), queues(profile), partners(profile), links(profile, machine), waiting(profile),
             last(profile), ranks(profile))  # fmt: skip
     return [part for part in made if part is not None]
@@ -65,6 +74,21 @@ def how(profile: Profile) -> Part | None:
     known = [row for row in profile.counted if row.how]
     found = sums(profile, known, lambda row: f"{row.function}: {row.how}")
     return _bars(profile, "Who did it", "how", "call", found)
+
+
+def on_gpus(profile: Profile) -> Part | None:
+    """Calls that were timed on GPUs, by function."""
+    timed = [row for row in profile.rows if row.device_calls]
+    if not timed:
+        return None
+    seconds: dict[str, float] = {}
+    for row in timed:
+        seconds[row.function] = seconds.get(row.function, 0.0) + row.gpu_seconds / max(1, len(profile.ranks))
+    first = sorted(seconds, key=lambda function: -seconds[function])[:MOST_BARS]
+    shares = [(function, profile.share(seconds[function])) for function in first]
+    bars = [Bar(function, min(1.0, share), units.percent(share), "gpu") for function, share in shares]
+    chart = narrow_bar_chart("On GPUs, of run time", bars)
+    return Part("On GPUs", gpu_times_said(profile), {"gpus": chart}, by_gpu_time(profile))
 
 
 def phases(profile: Profile) -> Part | None:
