@@ -169,7 +169,7 @@ def gpu_times_said(profile: Profile) -> list[str]:
     if communication > 0:
         part = sum(each.overlapped_seconds for each in collected) / communication
         said.append(
-            f"For {units.percent(part)} of the time in which communication ran, the program's kernels did, too."
+            f"In {units.percent(part)} of the time of communication on GPUs, the program's own kernels ran, too."
         )
     for reason in sorted({rank.kernels.refused for rank in profile.ranks if rank.kernels and rank.kernels.refused}):
         said.append(f"Kernels were not collected: {reason}.")

@@ -77,18 +77,20 @@ def how(profile: Profile) -> Part | None:
 
 
 def on_gpus(profile: Profile) -> Part | None:
-    """Calls that were timed on GPUs, by function."""
-    timed = [row for row in profile.rows if row.device_calls]
-    if not timed:
+    """Calls that were timed on GPUs, by function and size."""
+    table = by_gpu_time(profile)
+    if not table.lines:
         return None
-    seconds: dict[str, float] = {}
-    for row in timed:
-        seconds[row.function] = seconds.get(row.function, 0.0) + row.gpu_seconds / max(1, len(profile.ranks))
-    first = sorted(seconds, key=lambda function: -seconds[function])[:MOST_BARS]
-    shares = [(function, profile.share(seconds[function])) for function in first]
-    bars = [Bar(function, min(1.0, share), units.percent(share), "gpu") for function, share in shares]
+    processes = max(1, len(profile.ranks))
+    timed = sorted((row for row in profile.rows if row.device_calls), key=lambda row: -row.gpu_seconds)
+    bars = []
+    for row, line in list(zip(timed, table.lines, strict=False))[:MOST_BARS]:
+        share = min(1.0, profile.share(row.gpu_seconds / processes))
+        bars.append(Bar(f"{line[0]}, {line[1]}", share, line[-1], "gpu"))
     chart = narrow_bar_chart("On GPUs, of run time", bars)
-    return Part("On GPUs", gpu_times_said(profile), {"gpus": chart}, by_gpu_time(profile))
+    lines = [(f"{function}, {size}", *others) for function, size, *others in table.lines]
+    table = Table(("call", *table.headings[2:]), lines, left=("call",))
+    return Part("On GPUs", gpu_times_said(profile), {"gpus": chart}, table)
 
 
 def phases(profile: Profile) -> Part | None:
