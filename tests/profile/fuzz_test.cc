@@ -3,7 +3,6 @@
 #include <array>
 #include <cstdlib>
 #include <random>
-#include <ranges>
 #include <span>
 #include <utility>
 #include <vector>
@@ -73,7 +72,7 @@ TEST(ProfileFuzz, WhateverWasChanged) {
         EXPECT_EQ(to_json(*merged)["kind"], "profile");
       }
     }
-    for (const auto& [at, byte] : std::views::reverse(before)) content[at] = byte;
+    for (auto each = before.rbegin(); each != before.rend(); ++each) content[each->first] = each->second;
   }
 }
 
