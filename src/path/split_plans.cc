@@ -20,17 +20,14 @@ SplitPlans::SplitPlans(std::shared_ptr<device::Executor> executor, machine::Mach
     : executor_(std::move(executor)), machine_(std::move(machine)), options_(std::move(options)) {}
 
 Result<std::unique_ptr<SplitPlans>> SplitPlans::create(std::shared_ptr<device::Executor> executor,
-                                                               machine::Machine machine, Options options) {
-  std::unique_ptr<SplitPlans> made(
-      new SplitPlans(std::move(executor), std::move(machine), std::move(options)));
+                                                       machine::Machine machine, Options options) {
+  std::unique_ptr<SplitPlans> made(new SplitPlans(std::move(executor), std::move(machine), std::move(options)));
   auto ids = node::device_ids(*made->executor_, made->machine_);
   if (!ids) return ids.status();
   made->ids_ = std::move(*ids);
   for (const machine::Device& device : made->machine_.devices) {
-    if (device.kind == machine::DeviceKind::host && made->host_id_.empty())
-      made->host_id_ = device.id;
-    if (device.kind == machine::DeviceKind::gpu &&
-        std::ranges::find(made->ids_, device.id) == made->ids_.end())
+    if (device.kind == machine::DeviceKind::host && made->host_id_.empty()) made->host_id_ = device.id;
+    if (device.kind == machine::DeviceKind::gpu && std::ranges::find(made->ids_, device.id) == made->ids_.end())
       made->absent_.push_back(device.id);
   }
   if (auto status = check_forced(made->machine_, made->options_.forced); !status) return status;
@@ -51,8 +48,7 @@ void SplitPlans::force(NamedShares shares) {
   plans_.clear();
 }
 
-Result<Split> SplitPlans::split_of(int dst_device, int src_device, std::uint64_t bytes,
-                                       Circumstances circumstances) {
+Result<Split> SplitPlans::split_of(int dst_device, int src_device, std::uint64_t bytes, Circumstances circumstances) {
   const std::string from = id_of(src_device);
   const std::string to = id_of(dst_device);
   if (from.empty() || to.empty())
@@ -71,7 +67,7 @@ Result<Split> SplitPlans::split_of(int dst_device, int src_device, std::uint64_t
 }
 
 std::shared_ptr<const SplitPlan> SplitPlans::plan(int dst_device, int src_device, std::uint64_t bytes,
-                                                                 Circumstances circumstances) {
+                                                  Circumstances circumstances) {
   const std::tuple key(dst_device, src_device, bytes, circumstances.both_ways, circumstances.engines_only);
   {
     const std::lock_guard lock(mutex_);

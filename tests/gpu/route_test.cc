@@ -41,7 +41,9 @@ struct Routes : testing::Test {
   }
 
   int count() const { return int(executor->devices().size()); }
-  std::string id(int device) { return messages->transfer_engine().plans().id_of(device == count() ? path::kHost : device); }
+  std::string id(int device) {
+    return messages->transfer_engine().plans().id_of(device == count() ? path::kHost : device);
+  }
 
   void copy(void* dst, const void* src, std::uint64_t bytes) {
     ASSERT_TRUE(node->lane().copy(dst, src, bytes).ok());

@@ -1,5 +1,5 @@
-// Measures a machine in the order in which results need each other: what arrives whole, then hosts, pairs, pairs at the
-// same time, staged paths, relays, kernels. The parts share what was found trustworthy, so they are one class.
+// Measures a machine in the order in which results need each other: what arrives whole, then hosts, pairs, pairs at
+// the same time, staged paths, relays, kernels. The parts share what was found trustworthy, so they are one class.
 #include "bench/measure/measurement.h"
 
 #include <algorithm>

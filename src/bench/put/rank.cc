@@ -90,7 +90,8 @@ void describe_plan(Row& row, Rig& rig, const Job& job) {
   if (auto limit = path::split(machine, job.from.id, job.to.id, row.what.bytes, options); limit.ok())
     row.limit_gbps = limit->limit_gbps;
   if (row.variant != "sennit") return;
-  auto used = engine.plans().split_of(job.to.device, job.from.device, row.what.bytes, {.both_ways = row.what.both_ways});
+  auto used =
+      engine.plans().split_of(job.to.device, job.from.device, row.what.bytes, {.both_ways = row.what.both_ways});
   if (!job.measured || !engine.plans().several_paths() || !used.ok() || used->shares.empty()) {
     row.split = {{"direct", 1.0}};
     return;

@@ -120,9 +120,9 @@ class Pair {
     share_ = share;
     bytes_ = bytes;
     messages_.transfer_engine().plans().force(set < 0 ? path::NamedShares{{"direct", 1.0}}
-                                              : spread(sets_[static_cast<std::size_t>(set)], share));
+                                                      : spread(sets_[static_cast<std::size_t>(set)], share));
     messages_.transfer_engine().plans().prepare(peer_device_, node_.device(),
-                                        bytes);  // planning is no part of what is measured
+                                                bytes);  // planning is no part of what is measured
   }
 
   node::Node& node_;
@@ -272,9 +272,9 @@ Result<std::vector<path::TunedPut>> tune_host(node::Node& node, bool to_host, co
     report(fmt::format("{} → {}, {}", from, to, format_bytes(bytes)));
     auto entry = tune_size(sets, bytes, 0.5, options.repetitions, [&](int set, double share, double& us) -> Status {
       messages.transfer_engine().plans().force(set < 0 ? path::NamedShares{{"direct", 1.0}}
-                                               : spread(sets[static_cast<std::size_t>(set)], share));
-      messages.transfer_engine().plans().prepare(to_host ? path::kHost : node.device(), to_host ? node.device() : path::kHost,
-                                         bytes);
+                                                       : spread(sets[static_cast<std::size_t>(set)], share));
+      messages.transfer_engine().plans().prepare(to_host ? path::kHost : node.device(),
+                                                 to_host ? node.device() : path::kHost, bytes);
       const auto start = Clock::now();
       if (auto status = messages.copy(dst, src, bytes, node.lane()); !status) return status;
       if (auto status = node.synchronize(node.lane()); !status) return status;

@@ -1,5 +1,5 @@
-// Library<Abi> implements Mpi (mpi.h), the neutral face that the drop-in uses, by the program's MPI library of one ABI.
-// The file is long since each function of Mpi stands here once, most of them one call of the MPI.
+// Library<Abi> implements Mpi (mpi.h), the neutral face that the drop-in uses, by the program's MPI library of one
+// ABI. The file is long since each function of Mpi stands here once, most of them one call of the MPI.
 #pragma once
 
 #include <dlfcn.h>
