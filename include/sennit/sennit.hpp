@@ -128,7 +128,7 @@ class Memory {
 
  private:
   struct Free {
-    sennit_comm* comm = nullptr;
+    sennit_comm* comm;  // no default here: clang 14 to 17 would find that Memory has no default constructor
     void operator()(void* data) const { (void)sennit_memory_free(comm, data); }
   };
   std::unique_ptr<void, Free> data_;

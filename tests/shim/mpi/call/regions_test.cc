@@ -31,7 +31,7 @@ class RegionTest : public testing::Test {
       return Status();
     };
   }
-  const GapsMpi mpi_;
+  const GapsMpi mpi_{};
   std::array<std::byte, 48> memory_{};
   std::vector<Copied> written_;
 };

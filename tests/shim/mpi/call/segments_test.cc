@@ -19,7 +19,7 @@ stage::Segment stretch(std::int64_t first, std::int64_t bytes) {
 
 class SegmentsTest : public testing::Test {
  protected:
-  const GapsMpi mpi_;
+  const GapsMpi mpi_{};
 };
 
 TEST_F(SegmentsTest, WhatHasNoGapsIsOneSegment) {
