@@ -20,7 +20,9 @@ if(SENNIT_SANITIZE)
   if(CMAKE_CXX_COMPILER_ID MATCHES Clang AND SENNIT_SANITIZE MATCHES address)
     # As gcc says that it is there. Functions of other libraries are called by types of our own on purpose.
     target_compile_options(sennit_options INTERFACE -D__SANITIZE_ADDRESS__ -fno-sanitize=function)
-    target_link_options(sennit_options INTERFACE -fsanitize-link-c++-runtime)  # programs in C use libraries in C++
+    # Programs in C use libraries in C++.
+    target_link_options(sennit_options INTERFACE -fsanitize-link-c++-runtime)
+    target_link_libraries(sennit_options INTERFACE stdc++)
   endif()
   if(SENNIT_SANITIZE MATCHES undefined AND NOT SENNIT_SANITIZE_ALL)
     # A fifth of the time to compile. Who follows a null pointer is ended by AddressSanitizer, which says where.

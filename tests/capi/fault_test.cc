@@ -75,9 +75,9 @@ TEST(BadInput, OfTheEnvironmentOnOneRankIsToldToAll) {
   for (const auto& [name, value] :
        {std::pair("SENNIT_SPLIT", "direct=lots"), std::pair("SENNIT_STAGING", "much"),
         std::pair("SENNIT_HOST_DEVICES", "none"), std::pair("SENNIT_IPC", "2"), std::pair("SENNIT_PEER", "q")}) {
-    const comm::Job job = run_ranks(3, {"bad_variable"}, {}, [&](int rank) {
-      return rank == 1 ? std::map<std::string, std::string>{{name, value}} : std::map<std::string, std::string>{};
-    });
+    const std::map<std::string, std::string> wrong{{name, value}};
+    const comm::Job job = run_ranks(
+        3, {"bad_variable"}, {}, [&](int rank) { return rank == 1 ? wrong : std::map<std::string, std::string>{}; });
     for (int rank = 0; rank < 3; ++rank)
       EXPECT_THAT(job.line(rank), AllOf(StartsWith("within 5 s: invalid_argument"), HasSubstr(name))) << rank;
   }

@@ -68,8 +68,10 @@ class Built:
     runtime: str
 
     def options(self, sanitizer: Sanitizer) -> tuple[str, ...]:
-        """Of the compiler. Clang says otherwise than gcc that the sanitizer is there."""
-        return (sanitizer.compiled, "-g1", *(["-D__SANITIZE_ADDRESS__"] if self.compiler == "clang" else []))
+        """Of the compiler. Clang says otherwise than gcc that the sanitizer is there, and puts what libraries in C++
+        need of it into programs in C when it is told to."""
+        of_clang = ("-D__SANITIZE_ADDRESS__", "-fsanitize-link-c++-runtime", "-lstdc++")
+        return (sanitizer.compiled, "-g1", *(of_clang if self.compiler == "clang" else ()))
 
     def starting(self) -> tuple[str, ...]:
         """What starts a program with both preloaded."""
