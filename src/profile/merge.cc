@@ -249,7 +249,8 @@ Result<Profile> merge(std::size_t files, ReadFile read) {
     if (!again && clocks.empty() && are_on_several_hosts(processes)) {
       for (const Process& one : processes)
         if (const Result<Rank> rank = read(one.file); rank.ok()) clocks.add(*rank);
-      clocks.compare(processes.front().rank.host);
+      clocks.compare(
+          std::ranges::min_element(processes, {}, [](const Process& one) { return one.rank.rank; })->rank.host);
       again = true;
     }
   }

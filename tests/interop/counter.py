@@ -31,7 +31,7 @@ SIZES = {
     **dict.fromkeys(SENDS, (ALWAYS, "", *OF_COUNT)),
     **dict.fromkeys(("Recv", "Irecv", "Recv_init"), ("", ALWAYS, *OF_COUNT)),
     **dict.fromkeys(SUMS, (ALWAYS, ALWAYS, *OF_COUNT)),
-    **dict.fromkeys(("Bcast", "Ibcast"), (ALWAYS, ALWAYS, *OF_COUNT)),  # of one buffer, which is both
+    **dict.fromkeys(("Bcast", "Ibcast"), (AT_ROOT, f"!{AT_ROOT}", *OF_COUNT)),
     **dict.fromkeys(("Reduce", "Ireduce"), (ALWAYS, AT_ROOT, *OF_COUNT)),
     **dict.fromkeys(("Allgather", "Iallgather", "Alltoall", "Ialltoall"), (ALWAYS, ALWAYS, *OF_EACH)),
 }

@@ -24,9 +24,10 @@ from test_profiled import calls, ours, report
 HERE = Path(__file__).resolve().parent
 RANKS = 2
 # Programs that end well without arguments. Many need GPU memory, so that the drop-in is at work, behind the recorder.
-FEW = ["c_observed.c", "c_profiled.c", "c_order.c"]
+# Those that call PMPI_ themselves are left out: the recorder sees that, and the counter does not.
+FEW = ["c_observed.c", "c_reductions.c", "c_order.c"]
 PROGRAMS = [*FEW, "c_accumulates.c", "c_buffers.c", "c_columns.c", "c_crossing.c", "c_halves.c", "c_probes.c",
-            "c_reductions.c", "c_rendezvous.c", "c_windows.c"]  # fmt: skip
+            "c_rendezvous.c", "c_windows.c"]  # fmt: skip
 # These run over the wheels' MPIs alone: older ones lack some of what they ask for.
 NEWER = ["c_across.c", "c_as_alone.c", "c_background.c", "c_errors.c", "c_exhausted.c", "c_guarded.c",
          "c_last_calls.c",

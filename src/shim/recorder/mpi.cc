@@ -414,6 +414,11 @@ class MpiRecorder {
         call.bytes_out = bytes;
       }
     }
+    if (of.family == mpi::Family::Bcast) {  // of one buffer, which the root gives and all others get
+      const bool gives = described.at_root(frame.number(of.root));
+      (gives ? made.output : made.input) = mpi::kAbsent;
+      (gives ? call.bytes_out : call.bytes_in) = 0;
+    }
     if (call.in_place != 0 && made.input == mpi::kAbsent) call.bytes_in = call.bytes_out;
     if (made.communicator == nullptr) return;
     if (facts.sends) made.to = made.communicator->world_rank(frame.number(of.dest));
