@@ -44,10 +44,18 @@ TEST_P(Papers, AreWithinTheirBandsOrExplained) {
   for (const Fitted& each : found->fitted) EXPECT_FALSE(each.from.empty()) << each.name;
 }
 
-/// The papers' own claims, of which few may fail.
+/// The papers' own claims that do not hold here, each with its reason in the study. No other may fail.
+const std::vector<std::string> kFailing = {
+    "weighted, 2D stencil gains above 2 KB", "weighted, 2D torus gains above 2 KB",
+    "a higher eager limit avoids the drop",  "at 16 MB the distance map is mostly the best",
+    "the 2D torus takes the fewest",         "from 2 MiB on the hierarchical design is faster than the tuned one",
+    "2 nodes, 64 MiB: slower than NCCL",     "of two nodes the ring is the fastest",
+};
+
 TEST(Studies, AreRightMostOfTheTime) {
   std::vector<double> errors;
-  int claims = 0, held = 0, outside = 0;
+  std::vector<std::string> failing;
+  int outside = 0;
   for (const std::string_view name : studies()) {
     const auto& found = done(name);
     ASSERT_TRUE(found.ok());
@@ -56,12 +64,13 @@ TEST(Studies, AreRightMostOfTheTime) {
       errors.push_back(std::abs(each.ratio() - 1));
       outside += !each.within();
     }
-    for (const Claim& each : found->claims) ++claims, held += each.holds;
+    for (const Claim& each : found->claims)
+      if (!each.holds) failing.push_back(each.what);
   }
   std::ranges::sort(errors);
   EXPECT_LE(errors[errors.size() / 2], 0.10) << "the median of " << errors.size();
   EXPECT_LE(outside, 9);
-  EXPECT_GE(held, claims - 8) << "of " << claims;
+  EXPECT_THAT(failing, testing::UnorderedElementsAreArray(kFailing));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Papers, testing::ValuesIn(studies()));
