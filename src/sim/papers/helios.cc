@@ -1,204 +1,19 @@
 // Faraji, Mirsadeghi and Afsahi 2016: which process should use which of sixteen GPUs, for four patterns of
-// neighbours. Traffic, metrics and maps are place/'s, the exchange is sim/exchange.h; here is what the paper did with
-// them, and what its figures say.
+// neighbours. The model is in helios_model.h; here is what the paper says of it, claim by claim.
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
 
 #include <fmt/format.h>
 
 #include "base/units.h"
-#include "place/device_graph.h"
-#include "place/pattern.h"
-#include "place/search.h"
-#include "sim/choose_map.h"
-#include "sim/costs.h"
+#include "sim/papers/helios_model.h"
 #include "sim/papers/study.h"
 
 namespace sennit::sim {
 
+namespace helios {
 namespace {
-
-/// What one copy gets at each level of figure 1, in GB/s. Assumed but for the first, a board's own switch, and the
-/// last, what NCCL counts for QPI: the paper's figure 2 shows that they differ, without numbers.
-constexpr std::array<double, 4> kLevelGbps = {12.5, 11, 9, 6};
-constexpr int kStreams = 3;          // messages of a process under way at a time: fitted to the 59 %
-constexpr double kMappingUs = 1200;  // what a mapping takes the paper: one exchange above 2 MB pays for it
-
-/// Open MPI 1.8.8, as far as its figures show it. Up to 4 KiB a message is sent eagerly through host memory; longer
-/// ones are copied from GPU to GPU, through host memory between sockets, where the driver gives no peer access. Up to
-/// 2 KiB all pairs are alike (figure 2).
-ExchangeCosts open_mpi() {
-  ExchangeCosts costs;
-  costs.message_us = 20;
-  costs.short_bytes = 4096;
-  costs.short_us = 12;
-  costs.staged_us = 3;
-  costs.alike_bytes = 2048;
-  costs.streams = kStreams;
-  return costs;
-}
-
-constexpr double kSmallest = 1 << 10, kLargest = 16 << 20;  // figures 3, 4 and 5: fifteen sizes
-constexpr double kAt = 1 << 20;                             // where numberings are compared
-constexpr std::array<place::Metric, 3> kMaps = {place::Metric::latency, place::Metric::bandwidth,
-                                                place::Metric::distance};
-
-struct Pattern {
-  const char* name;
-  const char* what;
-  const char* axes;
-};
-constexpr std::array<Pattern, 4> kPatterns = {{{"2D stencil", "2d-stencil:4x4", "xy"},
-                                               {"2D torus", "2d-torus:4x4", "xy"},
-                                               {"3D torus", "3d-torus:4x2x2", "xyz"},
-                                               {"4D hypercube", "4d-hypercube", "xyzt"}}};
-enum Which { kStencil, kTorus2, kTorus3, kHypercube };
-
-/// The paper's node, and what its processes take there.
-class Node {
- public:
-  Node(const Fabric& fabric, place::DeviceGraph graph) : fabric_(fabric), graph_(std::move(graph)) {}
-
-  const place::DeviceGraph& graph() const { return graph_; }
-  /// By the numbering `order` (the slowest dimension first), of which a pattern has a part.
-  static place::Traffic traffic(const Pattern& pattern, bool weighted, std::string_view order, double bytes) {
-    std::string own;
-    for (const char axis : order)
-      if (std::string_view(pattern.axes).find(axis) != std::string_view::npos) own += axis;
-    const bool bare = std::string_view(pattern.what).find(':') == std::string_view::npos;
-    const std::string text =
-        fmt::format("{}{}order={}{}", pattern.what, bare ? ":" : ",", own, weighted ? ",w=3" : ",w=1");
-    return place::parse_pattern(text, bytes).value();
-  }
-  place::Map map(const place::Traffic& traffic, place::Metric metric) const {
-    const auto problem = place::Problem::create(traffic, graph_, kSlots, metric);
-    place::Best best(1);
-    place::search(*problem, {}, best);
-    return best.first().map;
-  }
-  Result<double> us(const place::Traffic& traffic, const place::Map& map, ExchangeCosts costs = open_mpi()) const {
-    costs.most_gbps = [&](int from, int to) { return level_gbps(from, to); };
-    const auto played = exchange(fabric_, traffic.talks(), places_of(fabric_, graph_, kSlots, map, 16), costs);
-    if (!played) return played.status();
-    return played->us;
-  }
-  static place::Map plain() {
-    place::Map map;
-    for (int rank = 0; rank < 16; ++rank) map.push_back(rank);
-    return map;
-  }
-
- private:
-  /// Of two GPUs by their devices.
-  double level_gbps(int from, int to) const {
-    int a = 0, b = 0;
-    for (int gpu = 0; gpu < graph_.gpus(); ++gpu) {
-      if (graph_.device(gpu) == from) a = gpu;
-      if (graph_.device(gpu) == to) b = gpu;
-    }
-    return kLevelGbps[std::size_t(graph_.level(a, b))];
-  }
-
-  static constexpr place::Slots kSlots{1, 16, 1};
-  const Fabric& fabric_;
-  place::DeviceGraph graph_;
-};
-
-/// What one pattern takes at one size, with each map.
-struct Point {
-  double bytes = 0, plain_us = 0;
-  std::array<double, 3> us{};
-
-  double gain(std::size_t map) const { return (1 - us[map] / plain_us) * 100; }
-  /// Exchanges until the mapping has paid; 0: it never does.
-  double pays(std::size_t map) const { return us[map] < plain_us ? std::ceil(kMappingUs / (plain_us - us[map])) : 0; }
-};
-using Curve = std::vector<Point>;
-/// Of each pattern, without and with weight.
-using Figures = std::array<std::array<Curve, 2>, 4>;
-
-Result<Figures> figures_of(const Node& node, std::string_view order) {
-  Figures figures;
-  for (std::size_t i = 0; i < kPatterns.size(); ++i)
-    for (const bool weighted : {false, true}) {
-      std::array<place::Map, 3> maps;
-      for (std::size_t m = 0; m < kMaps.size(); ++m)
-        maps[m] = node.map(Node::traffic(kPatterns[i], weighted, order, 1), kMaps[m]);
-      for (double bytes = kSmallest; bytes <= kLargest; bytes *= 2) {
-        const place::Traffic traffic = Node::traffic(kPatterns[i], weighted, order, bytes);
-        Point point{bytes, 0, {}};
-        const auto plain = node.us(traffic, Node::plain());
-        if (!plain) return plain.status();
-        point.plain_us = *plain;
-        for (std::size_t m = 0; m < kMaps.size(); ++m) {
-          const auto mapped = node.us(traffic, maps[m]);
-          if (!mapped) return mapped.status();
-          point.us[m] = *mapped;
-        }
-        figures[i][weighted ? 1 : 0].push_back(point);
-      }
-    }
-  return figures;
-}
-
-/// The gains of the patterns at one size by the distance map, without and with weight.
-using Gains = std::array<std::array<double, 2>, 4>;
-
-bool fits_figure_3(const Gains& gains) {
-  return gains[kStencil][0] > 2 && gains[kTorus3][0] > 2 && gains[kTorus2][0] < 10 && gains[kHypercube][0] < 10;
-}
-bool fits_figure_4(const Gains& gains) {
-  return std::ranges::all_of(gains, [](const auto& each) { return each[1] > 2; });
-}
-/// Of the weighted patterns the 3D torus gains least, so it takes the most exchanges to pay; the 2D torus more than
-/// the hypercube, which has as many messages.
-bool fits_figure_5(const Gains& gains) {
-  return gains[kTorus2][1] >= gains[kHypercube][1] &&
-         std::ranges::all_of(gains, [&](const auto& each) { return each[1] >= gains[kTorus3][1]; });
-}
-
-struct Numbering {
-  std::string order;
-  Gains gains{};
-  int figures = 0;  ///< that it fits, of three
-};
-
-/// All orders of the dimensions x, y, z and t, and what the patterns gain with each.
-Result<std::vector<Numbering>> numberings(const Node& node) {
-  std::vector<Numbering> all;
-  std::string order = "txyz";
-  std::ranges::sort(order);
-  std::map<std::string, double> known;  // by pattern, weight and its own part of the order
-  do {
-    Numbering numbering{order, {}, 0};
-    for (std::size_t i = 0; i < kPatterns.size(); ++i)
-      for (const bool weighted : {false, true}) {
-        std::string key = fmt::format("{}{}", i, weighted);
-        for (const char axis : order)
-          if (std::string_view(kPatterns[i].axes).find(axis) != std::string_view::npos) key += axis;
-        if (!known.contains(key)) {
-          const place::Traffic traffic = Node::traffic(kPatterns[i], weighted, order, kAt);
-          const auto before = node.us(traffic, Node::plain());
-          if (!before) return before.status();
-          const auto after = node.us(traffic, node.map(traffic, place::Metric::distance));
-          if (!after) return after.status();
-          known[key] = (1 - *after / *before) * 100;
-        }
-        numbering.gains[i][weighted ? 1 : 0] = known[key];
-      }
-    numbering.figures = int(fits_figure_3(numbering.gains)) + int(fits_figure_4(numbering.gains)) +
-                        int(fits_figure_5(numbering.gains));
-    all.push_back(std::move(numbering));
-  } while (std::ranges::next_permutation(order).found);
-  return all;
-}
-
-/// The dimensions that fit most figures; of orders alike the first, by their letters.
-const Numbering& best_of(const std::vector<Numbering>& all) {
-  return *std::ranges::max_element(all, {}, &Numbering::figures);
-}
 
 double mean(const Curve& curve, double from, double to, std::size_t map) {
   double sum = 0;
@@ -218,7 +33,6 @@ std::string told(const Curve& curve, double from, double to, std::size_t map) {
   return text;
 }
 
-constexpr std::size_t kDistance = 2;  // of kMaps
 constexpr const char* kFigure2 = "GPU selection, figure 2";
 constexpr const char* kFigure3 = "GPU selection, figure 3";
 constexpr const char* kFigure4 = "GPU selection, figure 4";
@@ -269,35 +83,6 @@ void add_levels(Study& study, const Node& node) {
   study.claims.push_back({"GPU selection, section IV", "three metrics, each the larger the nearer", nearer, text});
 }
 
-/// Figure 2, as the metrics read it: copies of each pair by size, one way and both ways at once.
-void add_curves(machine::Machine& machine) {
-  const path::Network network(machine);
-  const auto graph = place::DeviceGraph::create(network);
-  if (!graph) return;
-  const ExchangeCosts costs = open_mpi();
-  std::vector<machine::Curve> curves;
-  for (int a = 0; a < graph->gpus(); ++a)
-    for (int b = 0; b < graph->gpus(); ++b) {
-      if (a == b) continue;
-      const int level = graph->level(a, b);
-      for (const auto traffic : {machine::Traffic::one_way, machine::Traffic::both_ways}) {
-        machine::Curve curve{network.device(graph->device(a)).id,
-                             network.device(graph->device(b)).id,
-                             machine::Method::engine,
-                             traffic,
-                             {}};
-        for (double bytes = kSmallest; bytes <= kLargest; bytes *= 2) {
-          const bool staged = graph->staged_by(a, b) >= 0 && bytes > costs.alike_bytes;
-          const double us = (bytes <= costs.short_bytes ? costs.short_us : costs.message_us) +
-                            (staged ? costs.staged_us : 0) + bytes / (kLevelGbps[std::size_t(level)] * 1e3);
-          curve.points.push_back({std::uint64_t(bytes), us, 0, 1});
-        }
-        curves.push_back(std::move(curve));
-      }
-    }
-  machine.curves = std::move(curves);
-}
-
 /// The paper does not say how ranks lie in their grids. The fastest dimension is where neighbours share a board.
 void add_numberings(Study& study, const std::vector<Numbering>& all, const Numbering& best) {
   std::string alike;
@@ -313,46 +98,6 @@ void add_numberings(Study& study, const std::vector<Numbering>& all, const Numbe
                           fmt::format("{} of {} orders of dimensions do ({}; the slowest first), {} fit figure 3",
                                       fitting, all.size(), alike, figure_3),
                           fmt::format("The best fit {} of three.", best.figures)});
-}
-
-/// What changes where something of the model does: the gain of a weighted pattern by the distance map, in per cent.
-Result<double> gain_with(const Node& node, Which pattern, std::string_view order, double bytes,
-                         const ExchangeCosts& costs) {
-  const place::Traffic traffic = Node::traffic(kPatterns[pattern], true, order, bytes);
-  const auto before = node.us(traffic, Node::plain(), costs);
-  if (!before) return before.status();
-  const auto after = node.us(traffic, node.map(traffic, place::Metric::distance), costs);
-  if (!after) return after.status();
-  return (1 - *after / *before) * 100;
-}
-
-struct Experiments {
-  double in_turns = 0, at_once = 0;  ///< the stencil at 16 MiB, one message at a time, or all
-  std::array<double, 4> eager{};     ///< each pattern at 8 KiB with an eager limit of 64 KiB
-  double torus = 0, hypercube = 0;   ///< at 64 KiB, without a message's own time
-};
-Result<Experiments> experiments(const Node& node, std::string_view order) {
-  Experiments found;
-  ExchangeCosts costs = open_mpi();
-  Status failed;
-  const auto gain = [&](Which pattern, double bytes) {
-    const auto each = gain_with(node, pattern, order, bytes, costs);
-    if (!each) failed = each.status();
-    return each ? *each : 0;
-  };
-  costs.streams = 1;
-  found.in_turns = gain(kStencil, kLargest);
-  costs.streams = 0;
-  found.at_once = gain(kStencil, kLargest);
-  costs = open_mpi();
-  costs.short_bytes = 64 << 10;
-  for (std::size_t i = 0; i < kPatterns.size(); ++i) found.eager[i] = gain(Which(i), 8 << 10);
-  costs = open_mpi();
-  costs.message_us = costs.short_us = costs.staged_us = 0;
-  found.torus = gain(kTorus2, 64 << 10);
-  found.hypercube = gain(kHypercube, 64 << 10);
-  if (!failed.ok()) return failed;
-  return found;
 }
 
 /// Section V.B, figures 3 and 4.
@@ -470,7 +215,7 @@ void add_overheads(Study& study, const Figures& figures, const Experiments& trie
 
 }  // namespace
 
-Result<Study> study_helios(machine::Machine machine) {
+Result<Study> study(machine::Machine machine) {
   add_curves(machine);
   Study study;
   study.machine = machine.name;
@@ -504,10 +249,15 @@ Result<Study> study_helios(machine::Machine machine) {
   study.left_out = {
       {"GPU selection, section IV", "maps by SCOTCH 5.8",
        "The library is not needed here: the same metrics are mapped by swaps, which in no case of docs/use/map.md "
-       "cost "
-       "more than Scotch 7.0 made them cost."},
+       "cost more than Scotch 7.0 made them cost."},
       {"GPU selection, figures 3 and 4", "values of the curves", "The paper prints them as curves alone."}};
   return study;
+}
+
+}  // namespace helios
+
+Result<Study> study_helios(machine::Machine machine) {
+  return helios::study(std::move(machine));
 }
 
 }  // namespace sennit::sim
