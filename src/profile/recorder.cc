@@ -170,18 +170,17 @@ Recorder::Thread& Recorder::thread() {
   return here;
 }
 
-Sum& Recorder::sum_of(const Thread& thread, const Class& of, Found<Sum>& found) {
+Recorder::Counted Recorder::counted(const Thread& thread, const Class& of, Found<Sum>& found) {
   const std::uint64_t key = of.key();
   if (found.key != key) found = {key, find(tables_->sum, key, thread.owner_)};
-  if (found.slot != nullptr) return *found.slot;
+  if (found.slot != nullptr) return {*found.slot, thread.owner_ == kEverybody};
   add(tables_->header.classes_lost, 1);
-  return tables_->rest[of.function];
+  return {tables_->rest[of.function], true};
 }
 
 void Recorder::end_request(Thread& thread, const Class& of, const Ended& ended) {
   Found<Sum> found;
-  Sum& sum = sum_of(thread, of, found);
-  const bool shared = found.slot == nullptr || thread.owner_ == kEverybody;
+  const auto [sum, shared] = counted(thread, of, found);
   add(shared, sum.requests, 1);
   add(shared, sum.flight, ended.flight);
   add(shared, sum.waited, std::min(ended.waited, ended.flight));
@@ -191,8 +190,7 @@ void Recorder::end_request(Thread& thread, const Class& of, const Ended& ended) 
 void Recorder::retell(Thread& thread, const Class& recorded, const Class& of, const Recorded& call) {
   const auto change = [&](const Class& one, std::uint64_t times) {
     Found<Sum> found;
-    Sum& sum = sum_of(thread, one, found);
-    const bool shared = found.slot == nullptr || thread.owner_ == kEverybody;
+    const auto [sum, shared] = counted(thread, one, found);
     add(shared, sum.calls, times);
     add(shared, sum.bytes_in, times * call.bytes_in);
     add(shared, sum.bytes_out, times * call.bytes_out);
@@ -208,35 +206,32 @@ void Recorder::retell(Thread& thread, const Class& recorded, const Class& of, co
 
 void Recorder::end_unseen(Thread& thread, const Class& of) {
   Found<Sum> found;
-  Sum& sum = sum_of(thread, of, found);
-  add(found.slot == nullptr || thread.owner_ == kEverybody, sum.unseen, 1);
+  const auto [sum, shared] = counted(thread, of, found);
+  add(shared, sum.unseen, 1);
 }
 
 void Recorder::add_device_time(Thread& thread, const Class& of, std::uint64_t calls, std::uint64_t ns) {
   Found<Sum> found;
-  Sum& sum = sum_of(thread, of, found);
-  const bool shared = found.slot == nullptr || thread.owner_ == kEverybody;
+  const auto [sum, shared] = counted(thread, of, found);
   add(shared, sum.device_calls, calls);
   add(shared, sum.device_ns, ns);
 }
 
 void Recorder::add_captured(Thread& thread, const Class& of) {
   Found<Sum> found;
-  Sum& sum = sum_of(thread, of, found);
-  add(found.slot == nullptr || thread.owner_ == kEverybody, sum.captured, 1);
+  const auto [sum, shared] = counted(thread, of, found);
+  add(shared, sum.captured, 1);
 }
 
 void Recorder::add_replays(Thread& thread, const Class& of, std::uint64_t calls, std::uint64_t bytes) {
   Found<Sum> found;
-  Sum& sum = sum_of(thread, of, found);
-  const bool shared = found.slot == nullptr || thread.owner_ == kEverybody;
+  const auto [sum, shared] = counted(thread, of, found);
   add(shared, sum.replayed, calls);
   add(shared, sum.replayed_bytes, bytes);
 }
 
 void Recorder::record(Thread& thread, const Call& call, Found<Sum>& found) {
-  Sum& sum = sum_of(thread, class_of(call), found);
-  const bool shared = found.slot == nullptr || thread.owner_ == kEverybody;
+  const auto [sum, shared] = counted(thread, class_of(call), found);
   const std::uint64_t time = call.end - call.begin;
   add(shared, sum.calls, 1);
   add(shared, sum.bytes_in, call.bytes_in);

@@ -107,7 +107,12 @@ class Recorder {
  private:
   Recorder(std::byte* memory, std::uint64_t bytes, Clock clock, const Clock::Moment& begin);
   static Result<std::unique_ptr<Recorder>> map(int file, std::uint64_t bytes, Clock clock);
-  Sum& sum_of(const Thread& thread, const Class& of, Found<Sum>& found);
+  /// A class's sum. `shared`: with other threads, so that it is added to by atomic operations.
+  struct Counted {
+    Sum& sum;
+    bool shared;
+  };
+  Counted counted(const Thread& thread, const Class& of, Found<Sum>& found);
   bool next_block(Thread& thread);
   /// Tells how long the clock's tick is, as exactly as the time since the begin lets it.
   void calibrate();

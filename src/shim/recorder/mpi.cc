@@ -14,6 +14,7 @@
 #include "shim/mpi/call/observing.h"
 #include "shim/recorder/call_memo.h"
 #include "shim/recorder/communicators.h"
+#include "shim/recorder/function_facts.h"
 #include "shim/recorder/kernel_window.h"
 #include "shim/recorder/process_profile.h"
 #include "shim/recorder/requests.h"
@@ -22,19 +23,6 @@
 namespace sennit::shim::recorder {
 
 namespace {
-
-/// What is known of each function.
-struct FunctionFacts {
-  std::uint16_t index = 0;
-  bool of_all = false;                    ///< a collective call, not one that is only prepared
-  bool sends = false, receives = false;   ///< messages, as this rank's
-  bool frees = false;                     ///< something whose handle another one may have from then on
-  bool polls = false;                     ///< asks for something that may not be there, and does not wait for it
-  bool tells = false;                     ///< a status of the message that it has received
-  bool begins = false, prepares = false;  ///< a request, which runs or is to be started
-  Ending ending = Ending::none;
-  DecidingArguments deciding;
-};
 
 template <class Abi>
 class MpiRecorder {
@@ -51,24 +39,8 @@ class MpiRecorder {
     if (recorder == nullptr || library == nullptr) return false;
     mpi_ = observation.library;
     library_ = library.release();  // as long as the process: calls may come until its end
-    for (std::size_t i = 0; i < mpi::kEntries; ++i) {
-      const Description& of = mpi::kDescriptions[i];
-      const bool runs = of.form != mpi::Form::persistent;
-      const auto entry = static_cast<Entry>(i);
-      const bool begins = of.request != mpi::kAbsent && !of.request_is_value && of.kind != Kind::requests &&
-                          entry != Entry::Grequest_start;
-      facts_[i] = {.index = recorder->function(of.name),
-                   .of_all = runs && is_of_all(of),
-                   .sends = of.kind == Kind::send || of.kind == Kind::exchange || entry == Entry::Psend_init,
-                   .receives = of.kind == Kind::receive || entry == Entry::Precv_init,
-                   .frees = frees(entry),
-                   .polls = polls(entry),
-                   .tells = of.status != mpi::kAbsent && (of.kind == Kind::receive || of.kind == Kind::exchange),
-                   .begins = begins,
-                   .prepares = begins && std::strstr(of.name, "_init") != nullptr,
-                   .ending = ending_of(entry),
-                   .deciding = DecidingArguments(of)};
-    }
+    for (std::size_t i = 0; i < mpi::kEntries; ++i)
+      facts_[i] = facts_of(static_cast<Entry>(i), recorder->function(mpi::kDescriptions[i].name));
     for (const mpi::Predefined& one : mpi::kPredefined)
       if (one.kind == "type")
         if (const mpi::Handle type = mpi::Library<Abi>::predefined(one, observation.library); type != 0)
@@ -124,26 +96,6 @@ class MpiRecorder {
   }
 
  private:
-  static bool is_of_all(const Description& of) {
-    return of.kind == Kind::collective || of.kind == Kind::neighbor || std::strcmp(of.name, "MPI_Barrier") == 0 ||
-           std::strcmp(of.name, "MPI_Ibarrier") == 0;
-  }
-  static bool frees(Entry entry) {
-    return entry == Entry::Comm_free || entry == Entry::Comm_disconnect || entry == Entry::Win_free ||
-           entry == Entry::Type_free || entry == Entry::Op_free;
-  }
-  static bool polls(Entry entry) {
-    switch (entry) {
-      case Entry::Iprobe:
-      case Entry::Improbe:
-      case Entry::Request_get_status:
-      case Entry::Request_get_status_all:
-      case Entry::Request_get_status_any:
-      case Entry::Parrived:
-      case Entry::Win_test: return true;
-      default: return false;
-    }
-  }
   static bool on_gpu(const profile::Call& call) {
     return call.memory_in == profile::Memory::device || call.memory_out == profile::Memory::device;
   }
