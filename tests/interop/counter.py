@@ -5,7 +5,6 @@ whose sizes it knows; a profile of the same run must have the same numbers."""
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import tempfile
 from collections import Counter
@@ -14,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-import mpi_headers
+import interposed
 from sennit.baselines import mpi
 
 FILES = "SENNIT_TEST_COUNTS"  # the folder that each process puts its numbers into
@@ -152,30 +151,15 @@ def source(header: Path, options: list[str], library: Path) -> str:
 @cache
 def built(found: mpi.Installed, library: Path) -> Path | str:
     """The counter of an MPI's library, or why it cannot be had."""
-    compiler, include = shutil.which("gcc"), mpi_headers.folder_of(found)
-    if compiler is None:
-        return "gcc is not on PATH"
-    if isinstance(include, str):
-        return include
-    header = include / ("mpi_abi.h" if library.name.startswith("libmpi_abi") else "mpi.h")
-    folder = Path(tempfile.mkdtemp(dir=TOGETHER.name))
-    written, counter = folder / "counter.c", folder / f"{library.name}.counter"
-    options = [f"-I{include}", *(["-DMPI_ABI"] if header.name == "mpi_abi.h" else [])]
-    written.write_text(source(header, options, library), encoding="utf-8")
-    command = [compiler, "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-deprecated-declarations", "-shared", "-fPIC"]
-    command += options
-    command += [
-        "-o",
-        str(counter),
-        str(written),
-        "-Wl,--no-as-needed",
-        str(library),
-        "-ldl",
-        f"-Wl,-rpath,{library.parent}",
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr
-    return counter
+    options = ("-Wno-deprecated-declarations", "-Wl,--no-as-needed")
+    return interposed.built(
+        found,
+        library,
+        "counter",
+        TOGETHER.name,
+        lambda header, of_header: source(header, of_header, library),
+        options,
+    )
 
 
 def told(folder: Path) -> dict[str, Counter[str]]:

@@ -7,7 +7,6 @@ itself. The drop-in takes it for the MPI, with which it is linked: its file is n
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import mpi_headers
+import interposed
 from mpi_table import TABLE
 from sennit.baselines import mpi
 
@@ -109,20 +108,7 @@ def source(library: Path) -> str:
 @cache
 def built(found: mpi.Installed, library: Path) -> Path | str:
     """The guard of an MPI's library, or why it cannot be had."""
-    compiler, include = shutil.which("gcc"), mpi_headers.folder_of(found)
-    if compiler is None:
-        return "gcc is not on PATH"
-    if isinstance(include, str):
-        return include
-    folder = Path(tempfile.mkdtemp(dir=TOGETHER.name))
-    written, guard = folder / "guard.c", folder / f"{library.name}.guard"
-    written.write_text(source(library), encoding="utf-8")
-    command = [compiler, "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", f"-I{include}"]
-    command += ["-DMPI_ABI"] if library.name.startswith("libmpi_abi") else []
-    command += ["-o", str(guard), str(written), str(library), "-ldl", f"-Wl,-rpath,{library.parent}"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr
-    return guard
+    return interposed.built(found, library, "guard", TOGETHER.name, lambda _header, _options: source(library))
 
 
 def before(found: mpi.Installed, preloaded: Path, library: Path | None = None) -> list[str]:

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "named_recorder.h"
 #include "profile/rank.h"
 
 namespace sennit::shim::recorder {
@@ -78,15 +79,7 @@ GpuDriver graph_driver() {
 
 class GraphReplaysTest : public testing::Test {
  protected:
-  GraphReplaysTest() : recorder_(profile::Recorder::in_memory().value()) {
-    graphs = &its_;
-    recorder_->reduction("");
-    recorder_->type("");
-    recorder_->phase("");
-    recorder_->how("");
-    recorder_->communicator({});
-    recorder_->function("ncclAllReduce");
-  }
+  GraphReplaysTest() : recorder_(named_recorder()) { graphs = &its_; }
   static profile::Class of(std::uint8_t bin) { return {.function = 0, .bin = bin}; }
   /// Calls and bytes that graphs have done, by bin.
   std::map<int, std::pair<std::uint64_t, std::uint64_t>> told() const {

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "named_recorder.h"
 #include "profile/rank.h"
 
 namespace sennit::shim::recorder {
@@ -94,15 +95,7 @@ Cupti functions() {
 
 class KernelTimesTest : public testing::Test {
  protected:
-  KernelTimesTest() : recorder_(profile::Recorder::in_memory().value()) {
-    fake = &cupti_;
-    recorder_->reduction("");
-    recorder_->type("");
-    recorder_->phase("");
-    recorder_->how("");
-    recorder_->communicator({});
-    recorder_->function("ncclAllReduce");
-  }
+  KernelTimesTest() : recorder_(named_recorder()) { fake = &cupti_; }
 
   std::uint64_t call(KernelTimes& times, std::uint64_t calls = 1) {
     const std::uint64_t number = times.begin_call();
