@@ -19,7 +19,7 @@ using place::Traffic;
 
 constexpr int kMostBrute = 9;  // limit: of 9 slots there are 362 880 permutations
 
-/// Of this process, so that what else a machine does counts little.
+/// Returns the processor time of this process: what else runs on the machine counts little in it.
 double cpu_ms() {
   timespec now{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
@@ -121,7 +121,7 @@ Json spread(std::vector<double> values) {
   return {{"median", values[values.size() / 2]}, {"most", values.back()}};
 }
 
-/// What several problems of a kind gave.
+/// Sums up the results of several problems of one kind.
 struct Sums {
   std::vector<double> found_ms, proof_ms, gap, scotch_ms, scotch_loss;
   int proved = 0, brute = 0, optimal = 0, kept = 0, worse = 0;

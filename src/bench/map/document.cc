@@ -23,7 +23,7 @@ constexpr int kMostDrawn = 64;   // ranks whose matrix is in the document
 constexpr double kAlike = 0.02;  // pairs that differ by less are alike: copies are measured no better
 constexpr double kHeavy = 0.5;   // of the heaviest pair's bytes; a pair with more is called heavy
 
-/// What a map is computed from.
+/// Holds the input of a map: traffic, machine and slots.
 struct Job {
   TrafficSource source;
   machine::Machine machine;
@@ -226,7 +226,7 @@ Verdict verdict_of(const place::DeviceGraph& graph, const Job& job, const sim::C
   if (job.source.traffic.talks().empty()) return {false, "no rank sends to another one: any order is as good"};
   if (job.slots.nodes == 1 && job.slots.per_gpu == 1 && graph.gpus() > 1) {
     const auto difference = graph.difference(mean_message(job.source.traffic));
-    // What is not measured must be the same: the links' figures are no better than their source.
+    // Figures of links that were not measured are no better than their source, so pairs must be exactly alike.
     if (difference.part <= (difference.measured ? kAlike : 0.0))
       return {false, fmt::format("all pairs alike within {:.1f} % ({}): any order is as good", 100 * difference.part,
                                  difference.measured ? "measured" : "by their links")};
