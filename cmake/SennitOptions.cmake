@@ -46,6 +46,10 @@ function(sennit_compile_fast target)
   target_compile_options(${target} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O1>)
 endfunction()
 
+# AddressSanitizer's build optimises nothing but these: to compile them takes three minutes more, and to run their tests
+# five minutes less.
+set(SENNIT_COMPUTING device coll sim)
+
 # sennit_room(NAME SOURCES … [USES …]): one static library a folder of src/.
 function(sennit_room name)
   cmake_parse_arguments(ROOM "" "" "SOURCES;USES" ${ARGN})
@@ -54,6 +58,9 @@ function(sennit_room name)
   list(FILTER ROOM_SOURCES INCLUDE REGEX "\\.cu$")
   set_source_files_properties(${ROOM_SOURCES} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   target_link_libraries(sennit_${name} PUBLIC sennit_options ${ROOM_USES})
+  if(SENNIT_SANITIZE AND name IN_LIST SENNIT_COMPUTING)
+    target_compile_options(sennit_${name} PRIVATE -O1)
+  endif()
 endfunction()
 
 # sennit_tests(ROOM SOURCES … [USES …] [STARTS …]): one test program a room, built from tests/ROOM/*_test.cc. STARTS:

@@ -13,6 +13,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,7 +21,7 @@ from pathlib import Path, PurePosixPath
 
 import lint
 from house import ROOT, tracked
-from run_tests import REPORTS, Outcome, build, cpp, python, summary, timed
+from run_tests import REPORTS, Outcome, build, cpp, python, summary, timed, workers
 
 COMMAND = re.compile(
     r"\b(sennit_room|sennit_tests|sennit_program|add_library|add_executable|target_link_libraries|set|list)\s*\(([^)]*)\)"
@@ -216,6 +217,7 @@ def main() -> int:
     lists = {str(PurePosixPath(file).parent): text for file, text in texts("*CMakeLists.txt").items()}
     wanted = plan(given or changed(), lists, texts("tests/*.py"))
     REPORTS.mkdir(parents=True, exist_ok=True)
+    start = time.monotonic()
     outcomes = [timed(partial(linted, wanted.cpp_files, wanted.python_files), "lint of what changed")]
     if wanted.targets:
         os.environ.setdefault("CUDA", "auto")
@@ -226,12 +228,12 @@ def main() -> int:
     for folder in ("cli", "interop"):
         files = [each for each in wanted.python if Path(each).parts[1] == folder]
         if files:
-            many = files == ["tests/cli"] or len(files) > 2  # to start workers takes longer than a file or two
-            workers = ["-n", str(os.cpu_count())] if folder == "cli" and many else []
+            many = files == [f"tests/{folder}"] or len(files) > 2  # to start workers takes longer than a file or two
+            options = workers(folder) if many else []
             outcomes.append(
-                timed(partial(python, folder, False, *workers, files=files), f"Python: {' '.join(files)}")
+                timed(partial(python, folder, False, *options, files=files), f"Python: {' '.join(files)}")
             )
-    print("\n".join(summary(outcomes, "check")))
+    print("\n".join(summary(outcomes, time.monotonic() - start, "check")))
     return 1 if any(outcome.failures for outcome in outcomes) else 0
 
 

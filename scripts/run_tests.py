@@ -8,7 +8,10 @@ CPU seconds (budgets.py) fails in CI. Exit code 1 when anything failed."""
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 import json
+import multiprocessing
 import os
 import re
 import resource
@@ -145,6 +148,16 @@ def python(stage: str, repeats: bool, *options: str, files: Sequence[str] = ()) 
     return outcome
 
 
+def workers(folder: str) -> list[str]:
+    """pytest's options for as many processes as tests of a folder keep busy."""
+    processors = os.cpu_count() or 1
+    if folder != "interop":
+        return ["-n", str(processors)]
+    # A test of these uses half of two processors: programs are compiled, ranks start one after the other and wait. A
+    # file is one worker's, which compiles once what its tests share.
+    return ["-n", str(max(2, processors // 4)), "--dist", "loadfile"]
+
+
 def linting() -> Outcome:
     """One check a tool."""
     outcome = Outcome("lint")
@@ -175,6 +188,30 @@ def timed(stage: Callable[[], Outcome], title: str, budgeted: bool = False) -> O
     return outcome
 
 
+def beside(stage: Callable[[], Outcome]) -> Callable[[], Outcome]:
+    """Begins a stage in a process of its own, which counts its CPU seconds alone. What is returned waits for it, and
+    prints then what it printed."""
+    fork = multiprocessing.get_context("fork")
+    receiver, sender = fork.Pipe(duplex=False)
+
+    def work() -> None:
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            outcome = stage()
+        sender.send((outcome, said.getvalue()))
+
+    process = fork.Process(target=work)
+    process.start()
+    sender.close()
+
+    def wait() -> Outcome:
+        outcome, said = receiver.recv()
+        process.join()
+        print(said, end="")
+        return outcome  # type: ignore[no-any-return]
+
+    return wait
+
+
 def cpu_seconds() -> float:
     """What the processes that this one has waited for have used so far."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -187,16 +224,16 @@ def counts(outcome: Outcome) -> str:
     return f"{outcome.passed} passed, {len(outcome.failures)} failed{skipped}"
 
 
-def summary(outcomes: list[Outcome], target: str = "test") -> list[str]:
-    """The lines at the end: what failed, by stage, then the total, of what `make` was asked for."""
+def summary(outcomes: list[Outcome], seconds: float, target: str = "test") -> list[str]:
+    """The lines at the end: what failed, by stage, then the total, of what `make` was asked for, and its seconds."""
     lines = [f"failed in {outcome.stage}: {name}" for outcome in outcomes for name in outcome.failures]
     total = Outcome("all")
     for outcome in outcomes:
         total.passed += outcome.passed
         total.skips += outcome.skips
         total.failures += outcome.failures
-    minutes, seconds = divmod(round(sum(outcome.seconds for outcome in outcomes)), 60)
-    return [*lines, f"make {target}: {counts(total)} in {minutes} min {seconds} s"]
+    minutes, rest = divmod(round(seconds), 60)
+    return [*lines, f"make {target}: {counts(total)} in {minutes} min {rest} s"]
 
 
 def main() -> int:
@@ -208,6 +245,7 @@ def main() -> int:
     repeats = parser.parse_args().all
     REPORTS.mkdir(parents=True, exist_ok=True)
     outcomes: list[Outcome] = []
+    start = time.monotonic()
 
     def stage(title: str, work: Callable[[], Outcome]) -> Outcome:
         # What all of it takes has no budget, and neither has what GPUs do.
@@ -221,11 +259,12 @@ def main() -> int:
     ):
         if not stage(f"C++ {how}: build", partial(build, preset, targets, repeats)).failures:
             stage(f"C++ {how}: tests", partial(cpp, preset, repeats))
-    stage("command line", partial(python, "cli", repeats, "-n", str(os.cpu_count())))
-    # One at a time: the ranks of each ask for the processors all the time.
-    stage("programs over MPI, NCCL and PyTorch", partial(python, "interop", repeats))
-    stage("lint", linting)
-    print("\n".join(summary(outcomes, "test-all" if repeats else "test")))
+    stage("command line", partial(python, "cli", repeats, *workers("cli")))
+    linted = beside(partial(timed, linting, "lint", budgeted=not repeats and gpus() == 0))
+    title = "programs over MPI, NCCL and PyTorch; lint beside"
+    stage(title, partial(python, "interop", repeats, *workers("interop")))
+    outcomes.append(linted())
+    print("\n".join(summary(outcomes, time.monotonic() - start, "test-all" if repeats else "test")))
     return 1 if any(outcome.failures for outcome in outcomes) else 0
 
 

@@ -11,6 +11,7 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
+from alone import alone
 from sennit.baselines import mpi
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -57,8 +58,12 @@ def needed() -> list[str]:
 @cache
 def fetch() -> str:
     """Empty where they are there, else why not."""
-    if FOLDER.is_dir():
-        return ""
+    with alone(FOLDER):
+        return "" if FOLDER.is_dir() else fetch_all()
+
+
+def fetch_all() -> str:
+    """As fetch(), where they are not there."""
     if not all(shutil.which(each) for each in ("apt-get", "apt-cache", "dpkg")):
         return "this is no Debian, whose MPIs are wanted"
     if os.uname().machine != "x86_64":

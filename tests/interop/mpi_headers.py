@@ -16,6 +16,7 @@ from importlib import metadata
 from pathlib import Path
 
 import debian_mpi
+from alone import alone
 from sennit.baselines import mpi
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -50,21 +51,26 @@ def fetch(name: str) -> Path | str:
     except metadata.PackageNotFoundError:
         return f"the package {name} is not installed"
     folder = WHEELS / f"{name}-{version}"
-    if not folder.is_dir():
-        options = ["-q", "--retries", "1", "--no-deps", f"{name}=={version}", "-d", str(WHEELS)]
-        try:
-            subprocess.run(
-                [sys.executable, "-m", "pip", "download", *options], capture_output=True, timeout=120, check=True
-            )
-        except (OSError, subprocess.SubprocessError) as error:
-            return f"the wheel of {name} {version} cannot be had: {error}"
-        with zipfile.ZipFile(next(WHEELS.glob(f"{name}-{version}-*.whl"))) as wheel:
-            for member in wheel.namelist():
-                if "/include/" in member and member.endswith(".h"):
-                    target = folder.with_suffix(".new") / member.split("/include/")[1]
-                    target.parent.mkdir(parents=True, exist_ok=True)
-                    target.write_bytes(wheel.read(member))
-        folder.with_suffix(".new").rename(folder)
+    with alone(folder):
+        return folder if folder.is_dir() else unpack(name, version, folder)
+
+
+def unpack(name: str, version: str, folder: Path) -> Path | str:
+    """Fetches a wheel, and moves its headers to `folder`; or says why it cannot be had."""
+    options = ["-q", "--retries", "1", "--no-deps", f"{name}=={version}", "-d", str(WHEELS)]
+    try:
+        subprocess.run(
+            [sys.executable, "-m", "pip", "download", *options], capture_output=True, timeout=120, check=True
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        return f"the wheel of {name} {version} cannot be had: {error}"
+    with zipfile.ZipFile(next(WHEELS.glob(f"{name}-{version}-*.whl"))) as wheel:
+        for member in wheel.namelist():
+            if "/include/" in member and member.endswith(".h"):
+                target = folder.with_suffix(".new") / member.split("/include/")[1]
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(wheel.read(member))
+    folder.with_suffix(".new").rename(folder)
     return folder
 
 

@@ -24,6 +24,7 @@ import drop_in
 import guard
 import pytest
 import repeats
+from alone import alone
 from sennit.baselines import mpi
 from suite_outcomes import LEFT_OUT, Run, doubtful, fallen, worse
 
@@ -87,15 +88,20 @@ def suite() -> Path | str:
         return "mpi4py is not installed"
     folder = ROOT / "build" / f"mpi4py-{version}"
     tests = folder / f"mpi4py-{version}" / "test"
-    if not tests.is_dir():
-        options = ["-q", "--retries", "1", "--no-deps", "--no-binary", "mpi4py", "-d", str(folder)]
-        command = [sys.executable, "-m", "pip", "download", *options, f"mpi4py=={version}"]
-        try:
-            subprocess.run(command, capture_output=True, timeout=120, check=True)
-        except (OSError, subprocess.SubprocessError) as error:
-            return f"the sources of mpi4py {version} cannot be had: {error}"
-        with tarfile.open(next(folder.glob("*.tar.gz"))) as archive:
-            archive.extractall(folder)
+    with alone(folder):
+        return tests if tests.is_dir() else fetch(version, folder, tests)
+
+
+def fetch(version: str, folder: Path, tests: Path) -> Path | str:
+    """Fetches mpi4py's sources into `folder`, where its tests are then in `tests`; or says why they are not."""
+    options = ["-q", "--retries", "1", "--no-deps", "--no-binary", "mpi4py", "-d", str(folder)]
+    command = [sys.executable, "-m", "pip", "download", *options, f"mpi4py=={version}"]
+    try:
+        subprocess.run(command, capture_output=True, timeout=120, check=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        return f"the sources of mpi4py {version} cannot be had: {error}"
+    with tarfile.open(next(folder.glob("*.tar.gz"))) as archive:
+        archive.extractall(folder)
     return tests if tests.is_dir() else f"the sources of mpi4py {version} have no tests"
 
 
