@@ -46,8 +46,8 @@ function(sennit_compile_fast target)
   target_compile_options(${target} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O1>)
 endfunction()
 
-# AddressSanitizer's build optimises nothing but these: to compile them takes three minutes more, and to run their tests
-# five minutes less.
+# AddressSanitizer's build optimises nothing but these, whose tests compute the most. A unit of them takes twice as long
+# to compile.
 set(SENNIT_COMPUTING device coll sim)
 
 # sennit_room(NAME SOURCES … [USES …]): one static library a folder of src/.

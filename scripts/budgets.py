@@ -12,7 +12,7 @@ BUDGETS = {
     "release build": 1500,
     "release": 250,
     "asan build": 1300,
-    "asan": 400,
+    "asan": 500,
     "tsan build": 900,
     "tsan": 500,
     "cli": 300,
