@@ -11,7 +11,7 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
-from alone import alone
+from folder_lock import locked
 from sennit.baselines import mpi
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -58,12 +58,12 @@ def needed() -> list[str]:
 @cache
 def fetch() -> str:
     """Empty where they are there, else why not."""
-    with alone(FOLDER):
-        return "" if FOLDER.is_dir() else fetch_all()
+    with locked(FOLDER):
+        return "" if FOLDER.is_dir() else download()
 
 
-def fetch_all() -> str:
-    """As fetch(), where they are not there."""
+def download() -> str:
+    """Puts them into FOLDER. Returns why that cannot be done, or nothing."""
     if not all(shutil.which(each) for each in ("apt-get", "apt-cache", "dpkg")):
         return "this is no Debian, whose MPIs are wanted"
     if os.uname().machine != "x86_64":

@@ -16,7 +16,7 @@ from importlib import metadata
 from pathlib import Path
 
 import debian_mpi
-from alone import alone
+from folder_lock import locked
 from sennit.baselines import mpi
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -51,12 +51,12 @@ def fetch(name: str) -> Path | str:
     except metadata.PackageNotFoundError:
         return f"the package {name} is not installed"
     folder = WHEELS / f"{name}-{version}"
-    with alone(folder):
-        return folder if folder.is_dir() else unpack(name, version, folder)
+    with locked(folder):
+        return folder if folder.is_dir() else download(name, version, folder)
 
 
-def unpack(name: str, version: str, folder: Path) -> Path | str:
-    """Fetches a wheel, and moves its headers to `folder`; or says why it cannot be had."""
+def download(name: str, version: str, folder: Path) -> Path | str:
+    """Puts the headers of a wheel into `folder`; or says why the wheel cannot be had."""
     options = ["-q", "--retries", "1", "--no-deps", f"{name}=={version}", "-d", str(WHEELS)]
     try:
         subprocess.run(

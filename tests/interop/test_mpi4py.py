@@ -24,7 +24,7 @@ import drop_in
 import guard
 import pytest
 import repeats
-from alone import alone
+from folder_lock import locked
 from sennit.baselines import mpi
 from suite_outcomes import LEFT_OUT, Run, doubtful, fallen, worse
 
@@ -88,12 +88,12 @@ def suite() -> Path | str:
         return "mpi4py is not installed"
     folder = ROOT / "build" / f"mpi4py-{version}"
     tests = folder / f"mpi4py-{version}" / "test"
-    with alone(folder):
-        return tests if tests.is_dir() else fetch(version, folder, tests)
+    with locked(folder):
+        return tests if tests.is_dir() else download(version, folder, tests)
 
 
-def fetch(version: str, folder: Path, tests: Path) -> Path | str:
-    """Fetches mpi4py's sources into `folder`, where its tests are then in `tests`; or says why they are not."""
+def download(version: str, folder: Path, tests: Path) -> Path | str:
+    """Puts mpi4py's sources into `folder`, where its tests are then in `tests`; or says why they cannot be had."""
     options = ["-q", "--retries", "1", "--no-deps", "--no-binary", "mpi4py", "-d", str(folder)]
     command = [sys.executable, "-m", "pip", "download", *options, f"mpi4py=={version}"]
     try:

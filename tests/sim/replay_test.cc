@@ -194,7 +194,7 @@ TEST(Predict, NoLinkIsTooFast) {
           for (const std::uint64_t bytes : {kMiB / 16, kMiB, 16 * kMiB})
             cases.push_back({machine, link, operation, bytes, 0});
   }
-  if (!thorough()) cases = {cases.back()};  // the cheapest
+  if (!thorough()) cases.erase(cases.begin(), cases.end() - 2);  // those of the shortest calls
   for (const Case& each : cases) {
     machine::Machine machine =
         machine::known_machine(places::source("machines/" + std::string(each.machine) + ".json"), "").value().machine;

@@ -1,4 +1,4 @@
-"""One process at a time, where pytest's workers fetch the same files."""
+"""The lock under which one of pytest's workers fetches what the others then find."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 
 
 @contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Waits until no other process is inside for the same folder, which it need not find there."""
+def locked(folder: Path) -> Iterator[None]:
+    """Holds a folder's lock, which is a file beside it: the folder may not be there yet."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with (folder.parent / f"{folder.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
