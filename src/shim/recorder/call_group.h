@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "shim/recorder/gpu_times.h"
+#include "shim/recorder/gpu_side.h"
 #include "shim/recorder/kernel_times.h"
 
 namespace sennit::shim::recorder {
@@ -16,7 +16,7 @@ class CallGroup {
     void* stream = nullptr;
     GpuTimer::Calls calls;
     bool is_mixed = false;  ///< of several classes: its time is none of theirs
-    GpuTimer::Pair* pair = nullptr;
+    GpuSide::Call begun;
   };
 
   bool is_open() const { return depth_ > 0; }
@@ -33,7 +33,7 @@ class CallGroup {
       ++one.calls.calls;
       return;
     }
-    streams_.push_back({stream, {of, 1}, false, nullptr});
+    streams_.push_back({stream, {of, 1}, false, {}});
   }
   std::vector<OnStream>& streams() { return streams_; }
   /// Returns the calls of all streams together; `mixed`: whose they are where they are of several classes.

@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 
+#include <iterator>
+
 namespace sennit::shim::recorder {
 
 namespace {
@@ -35,6 +37,19 @@ std::optional<GpuDriver> GpuDriver::of_process() {
       find_in(library, graphs.add_kernel, "cuGraphAddKernelNode_v2"))
     driver.graphs = graphs;
   return whole ? std::optional(driver) : std::nullopt;
+}
+
+Capture capture_of(const GpuDriver& driver, void* stream) {
+  using State = Capture::State;
+  constexpr State kStates[] = {State::none, State::active, State::broken};  // CU_STREAM_CAPTURE_STATUS_
+  Capture found;
+  int status = -1;
+  const int error = driver.graphs.capture_info != nullptr
+                        ? driver.graphs.capture_info(stream, &status, &found.id, &found.graph, nullptr, nullptr)
+                        : driver.capturing(stream, &status);
+  if (error == 0 && status >= 0 && static_cast<std::size_t>(status) < std::size(kStates))
+    found.state = kStates[status];
+  return found;
 }
 
 }  // namespace sennit::shim::recorder

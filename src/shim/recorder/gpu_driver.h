@@ -53,6 +53,17 @@ struct GpuDriver {
   static std::optional<GpuDriver> of_process();
 };
 
+/// What captures a stream into a CUDA graph.
+struct Capture {
+  enum class State : std::uint8_t { unknown, none, active, broken };
+  State state = State::unknown;  ///< unknown: the driver does not say, as of the legacy stream beside a capture
+  unsigned long long id = 0;     ///< of an active one
+  void* graph = nullptr;
+};
+
+/// One call of the driver, which breaks no capture.
+Capture capture_of(const GpuDriver& driver, void* stream);
+
 /// While it lives, this thread's calls break no capture that is under way, on whatever stream: events that are
 /// queried would.
 class WithoutCapture {

@@ -22,16 +22,23 @@ GpuTimer::Context& GpuTimer::context_of(void* context, unsigned long long id) {
 }
 
 std::uint64_t GpuTimer::is_due(const profile::Class& of) {
-  const std::lock_guard lock(mutex_);
-  const std::uint64_t before = seen_[of.key()]++;
-  if (all_ || before < kFirst) return 1;
-  return before % kOneIn == 0 ? kOneIn : 0;
+  if (all_) return 1;
+  constexpr std::size_t kLooks = 16;
+  const std::uint64_t key = of.key();
+  std::size_t at = (key * 0x9e3779b97f4a7c15u) >> 32;
+  for (std::size_t look = 0; look < kLooks; ++look, ++at) {
+    Turns& one = turns_[at % kClasses];
+    std::uint64_t there = one.key.load(std::memory_order_relaxed);
+    if (there == 0 && one.key.compare_exchange_strong(there, key, std::memory_order_relaxed)) there = key;
+    if (there != key) continue;
+    const std::uint64_t before = one.calls.fetch_add(1, std::memory_order_relaxed);
+    return before < kFirst ? 1 : before % kOneIn == 0 ? kOneIn : 0;
+  }
+  return 0;
 }
 
 GpuTimer::Pair* GpuTimer::begin(void* stream) {
   const WithoutCapture quiet(driver_);
-  int captured = 0;
-  if (driver_.capturing(stream, &captured) != 0 || captured != 0) return nullptr;
   void* handle = nullptr;
   const bool is_default = reinterpret_cast<std::uintptr_t>(stream) <= kLastDefaultStream;  // of the current context
   if ((is_default ? driver_.current(&handle) : driver_.context_of(stream, &handle)) != 0 || handle == nullptr)
@@ -108,12 +115,12 @@ void GpuTimer::collect(profile::Recorder& recorder, Context& context) {
     const InContext inside(driver_, context.handle);
     constexpr std::size_t kFew = 4;  // that have not happened: of streams that are behind
     for (Pair* const pair : pending) {
-      const int state = waiting.size() < kFew ? driver_.query(pair->end) : kNotReady;
       float milliseconds = 0;
+      const int state = waiting.size() < kFew ? driver_.elapsed(&milliseconds, pair->begin, pair->end) : kNotReady;
       if (state == kNotReady) {
         waiting.push_back(pair);
       } else if (state == 0) {  // else its context has gone, and it is never used again
-        if (!pair->is_unsure && driver_.elapsed(&milliseconds, pair->begin, pair->end) == 0 && milliseconds >= 0) {
+        if (!pair->is_unsure && milliseconds >= 0) {
           const auto ns = static_cast<std::uint64_t>(static_cast<double>(milliseconds) * 1e6);
           // The kernel may have ended before the call has: it took some time, whatever the clocks say.
           const std::uint64_t own = ns > pair->before_ns ? ns - pair->before_ns : std::min<std::uint64_t>(ns, 1);

@@ -7,10 +7,10 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <mutex>
-#include <unordered_map>
 #include <vector>
 
 #include "profile/recorder.h"
@@ -31,6 +31,8 @@ class GpuTimer {
   static constexpr std::uint64_t kFirst = 64, kOneIn = 16;
   /// Pairs for each context: a default. Calls that find none are not timed.
   static constexpr std::size_t kPairs = 256;
+  /// Classes that have turns: a limit. Calls of others are not timed.
+  static constexpr std::size_t kClasses = 4096;
 
   /// A call gives the GPU its work last of all, as NCCL does, or bit by bit.
   enum class Launch : std::uint8_t { last, meanwhile };
@@ -39,7 +41,7 @@ class GpuTimer {
   GpuTimer(const GpuDriver& driver, bool all, std::uint64_t (*now_ns)() = &profile::now_ns)
       : driver_(driver), all_(all), now_ns_(now_ns) {}
 
-  /// Returns 0 if it is not the turn of this class, else how many calls this one stands for.
+  /// Returns 0 if it is not the turn of this class, else how many calls this one stands for. It takes no lock.
   std::uint64_t is_due(const profile::Class& of);
 
   struct Context;
@@ -61,8 +63,8 @@ class GpuTimer {
     std::deque<Pair*> pending;  ///< in the order of their ends
   };
 
-  /// Before the call. Null where it cannot be timed: its stream is being captured into a graph, or too many calls are
-  /// under way.
+  /// Before the call, whose stream is not being captured into a graph. Null where it cannot be timed: too many calls
+  /// are under way.
   Pair* begin(void* stream);
   /// After it.
   void end(Pair& pair, void* stream, const Calls& calls, Launch launch = Launch::meanwhile);
@@ -79,10 +81,13 @@ class GpuTimer {
   const GpuDriver driver_;
   const bool all_;
   std::uint64_t (*const now_ns_)();
+  struct Turns {
+    std::atomic<std::uint64_t> key{0}, calls{0};  ///< of a class; 0: free
+  };
+  std::array<Turns, kClasses> turns_{};  ///< an open table
   /// Of all below. The driver is not called under it: a call may wait there until other ranks have come, which may be
   /// threads of this process that wait for the mutex.
   std::mutex mutex_;
-  std::unordered_map<std::uint64_t, std::uint64_t> seen_;  ///< calls, by class
   std::deque<Context> contexts_;
 };
 

@@ -8,7 +8,6 @@ namespace sennit::shim::recorder {
 
 namespace {
 
-constexpr int kActive = 1;                               // CU_STREAM_CAPTURE_STATUS_ACTIVE
 constexpr unsigned kPortable = 0x01, kDeviceMap = 0x02;  // CU_MEMHOSTREGISTER_
 
 // It adds one to a word. The driver compiles it.
@@ -82,17 +81,19 @@ const std::uint64_t* GraphReplays::count(void* stream, void* graph) {
   return driver_.graphs.add_kernel(&node, graph, nullptr, 0, &kernel) == 0 ? &counter.words[at] : nullptr;
 }
 
-bool GraphReplays::note(void* stream, const profile::Class& of, std::uint64_t bytes) {
-  if (driver_.graphs.capture_info == nullptr) return false;
-  int status = 0;
-  unsigned long long capture = 0;
-  void* graph = nullptr;
-  if (driver_.graphs.capture_info(stream, &status, &capture, &graph, nullptr, nullptr) != 0) return false;
-  if (status != kActive) {
-    // A kernel should not be loaded while a graph is captured: the contexts' programs are made before.
-    thread_local void* ready = nullptr;
-    void* context = nullptr;
-    if (driver_.current(&context) == 0 && context != nullptr && context != ready) (void)counter_of(ready = context);
+void GraphReplays::prepare(void* stream) {
+  const auto handle = reinterpret_cast<std::uintptr_t>(stream);
+  std::atomic<std::uintptr_t>& place = prepared_[(handle * 0x9e3779b97f4a7c15u) >> 58];
+  if (place.load(std::memory_order_relaxed) == handle + 1) return;
+  void* context = nullptr;
+  if (driver_.current(&context) == 0 && context != nullptr) (void)counter_of(context);
+  place.store(handle + 1, std::memory_order_relaxed);
+}
+
+bool GraphReplays::note(const Capture& capture, void* stream, const profile::Class& of, std::uint64_t bytes) {
+  if (driver_.graphs.capture_info == nullptr || capture.state == Capture::State::unknown) return false;
+  if (capture.state != Capture::State::active) {
+    prepare(stream);
     return false;
   }
   const auto add = [&](Graph& to) {
@@ -102,7 +103,7 @@ bool GraphReplays::note(void* stream, const profile::Class& of, std::uint64_t by
     else
       ++same->calls, same->bytes += bytes;
   };
-  const auto find = [&] { return std::ranges::find(graphs_, capture, &Graph::capture); };
+  const auto find = [&] { return std::ranges::find(graphs_, capture.id, &Graph::capture); };
   {
     const std::lock_guard lock(mutex_);
     if (const auto known = find(); known != graphs_.end()) {
@@ -110,10 +111,10 @@ bool GraphReplays::note(void* stream, const profile::Class& of, std::uint64_t by
       return true;
     }
   }
-  const std::uint64_t* const word = count(stream, graph);
+  const std::uint64_t* const word = count(stream, capture.graph);
   const std::lock_guard lock(mutex_);
   const auto known = find();
-  add(known != graphs_.end() ? *known : graphs_.emplace_back(Graph{capture, word, 0, {}}));
+  add(known != graphs_.end() ? *known : graphs_.emplace_back(Graph{capture.id, word, 0, {}}));
   return true;
 }
 

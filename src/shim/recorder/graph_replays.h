@@ -6,6 +6,8 @@
 // the launch cannot be seen. Graphs that are copied, updated or put into others bring it along.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <mutex>
@@ -24,8 +26,9 @@ class GraphReplays {
 
   explicit GraphReplays(const GpuDriver& driver) : driver_(driver) {}
 
-  /// After a call that has enqueued work on `stream`. Returns whether a graph has it now.
-  bool note(void* stream, const profile::Class& of, std::uint64_t bytes);
+  /// After a call that has enqueued work on `stream`, of which this was known before. Returns whether a graph has it
+  /// now.
+  bool note(const Capture& capture, void* stream, const profile::Class& of, std::uint64_t bytes);
   /// Tells the recorder of replays since the last time.
   void collect(profile::Recorder& recorder);
 
@@ -51,6 +54,8 @@ class GraphReplays {
     std::vector<Captured> calls;
   };
 
+  /// Makes what the stream's context needs, once: a kernel should not be loaded while a graph is captured.
+  void prepare(void* stream);
   /// The one of the context, made where it is new.
   Counter& counter_of(void* context);
   Counter made_for(void* context, unsigned long long id) const;
@@ -58,7 +63,8 @@ class GraphReplays {
   const std::uint64_t* count(void* stream, void* graph);
 
   const GpuDriver driver_;
-  std::mutex mutex_;  ///< of all below
+  std::array<std::atomic<std::uintptr_t>, 64> prepared_{};  ///< streams, by their hash; one more than the handle
+  std::mutex mutex_;                                        ///< of all below
   std::deque<Counter> counters_;
   std::deque<Graph> graphs_;
 };

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/environment.h"
-#include "shim/recorder/gpu_times.h"
+#include "shim/recorder/gpu_driver.h"
 
 namespace sennit::shim::recorder {
 
@@ -86,6 +86,7 @@ class KernelWindow {
     std::fputs(fmt::format("sennit: kernels are not collected: {}\n", why).c_str(), stderr);
     profile::set(recorder.header().kernels_refused, why);
     the_process.kernels_refused.store(true, std::memory_order_relaxed);
+    if (GpuDriver::of_process()) recorder.header().gpu_times = profile::GpuTimes::sampled;
     state_.store(State::over, std::memory_order_release);
     the_process.collects_kernels.store(false, std::memory_order_relaxed);
   }

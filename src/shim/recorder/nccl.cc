@@ -11,9 +11,9 @@
 #include "shim/nccl/abi/types.h"
 #include "shim/recorder/call_group.h"
 #include "shim/recorder/communicators.h"
-#include "shim/recorder/gpu_times.h"
-#include "shim/recorder/graph_replays.h"
+#include "shim/recorder/gpu_side.h"
 #include "shim/recorder/kernel_window.h"
+#include "shim/recorder/memory_kinds.h"
 #include "shim/recorder/process_profile.h"
 
 namespace sennit::shim::recorder {
@@ -55,7 +55,7 @@ class NcclRecorder {
     call.at_once = in_call.others();
     call.phase = the_process.phase.load(std::memory_order_relaxed);
     const Handle comm = of.comm != nccl::kAbsent ? handle_of(frame, of.comm) : 0;
-    describe(frame, comm, call);
+    describe(frame, comm, kinds_of(in_call.own()), call);
     if (of.kind == Kind::ends) known().forget(comm);
     const auto make = [&] {
       call.begin = recorder->now();
@@ -65,9 +65,8 @@ class NcclRecorder {
       if (frame.entry() != Entry::group_end) call.how = in_call.own().how;
       return result;
     };
-    const auto result = timed(*recorder, frame, group_of(in_call.own()), call, make);
+    const auto result = on_gpu(*recorder, in_call, frame, call, make);
     recorder->begin_run(call.begin);
-    if (of.stream != nccl::kAbsent) note_graph(*recorder, in_call.thread(), frame.pointer(of.stream), call);
     if (of.kind == Kind::makes) learn(*recorder, frame, comm);
     recorder->record(in_call.thread(), call, found);
     return result;
@@ -79,105 +78,65 @@ class NcclRecorder {
     return *made;
   }
 
-  /// Null where no times are wanted, or the program has not loaded CUDA.
-  static GpuTimer* timer(profile::Recorder& recorder) {
-    const profile::GpuTimes wanted = wanted_gpu_times();
-    if (wanted == profile::GpuTimes::none || wanted == profile::GpuTimes::kernel) return nullptr;
-    return made_where_cuda_is(timer_, [&](const GpuDriver& driver) {
-      recorder.header().gpu_times = wanted;
-      std::atexit([] {
-        if (profile::Recorder* const last = current_profile()) timer_.load()->collect(*last, true);
-      });
-      return new GpuTimer(driver, wanted == profile::GpuTimes::all);  // never destroyed, as the recorder
-    });
-  }
-
-  /// Where the stream is being captured the call has done nothing yet.
-  static void note_graph(profile::Recorder& recorder, profile::Recorder::Thread& thread, void* stream,
-                         const profile::Call& call) {
-    GraphReplays* const replays = graph_replays();
-    if (replays == nullptr) return;
-    const profile::Class of = profile::class_of(call);
-    if (replays->note(stream, of, std::max(call.bytes_in, call.bytes_out))) recorder.add_captured(thread, of);
-    constexpr unsigned kNowAndThen = 64;
-    static std::atomic<unsigned> calls{0};
-    if (calls.fetch_add(1, std::memory_order_relaxed) % kNowAndThen == 0) replays->collect(recorder);
-  }
-
-  /// Null where nothing is to be put onto GPUs, or the program has not loaded CUDA.
-  static GraphReplays* graph_replays() {
-    if (wanted_gpu_times() == profile::GpuTimes::none) return nullptr;
-    return made_where_cuda_is(replays_, [](const GpuDriver& driver) {
-      std::atexit([] {
-        if (profile::Recorder* const last = current_profile()) replays_.load()->collect(*last);
-      });
-      return new GraphReplays(driver);  // never destroyed, as the recorder
-    });
-  }
-
-  /// Returns an object that needs CUDA's driver, made by one of the first calls that find it loaded.
-  template <class Of, class Make>
-  static Of* made_where_cuda_is(std::atomic<Of*>& place, const Make& make) {
+  /// Null where nothing is to be put onto GPUs, or the program has not loaded CUDA: one of the first calls that find
+  /// it makes the object.
+  static GpuSide* gpu_side(profile::Recorder& recorder) {
     constexpr int kTries = 100;
     static std::mutex making;
     static int tries = 0;
-    if (Of* const made = place.load(std::memory_order_acquire)) return made;
+    if (GpuSide* const made = gpu_side_.load(std::memory_order_acquire)) return made;
+    const profile::GpuTimes wanted = wanted_gpu_times();
+    if (wanted == profile::GpuTimes::none) return nullptr;
     const std::lock_guard lock(making);
-    if (place.load(std::memory_order_relaxed) != nullptr || tries >= kTries) return place;
+    if (gpu_side_.load(std::memory_order_relaxed) != nullptr || tries >= kTries) return gpu_side_;
     ++tries;
-    if (const auto driver = GpuDriver::of_process()) place = make(*driver);
-    return place;
-  }
-
-  /// A call on a communicator that does not block may be put onto the stream later: its end is then unknown.
-  template <class R>
-  static void end_or_drop(GpuTimer& gpu, GpuTimer::Pair& pair, void* stream, const GpuTimer::Calls& calls,
-                          GpuTimer::Launch launch, R result) {
-    if (result == R{})
-      gpu.end(pair, stream, calls, launch);
-    else
-      gpu.drop(pair);
+    const auto driver = GpuDriver::of_process();
+    if (!driver) return nullptr;
+    if (wanted != profile::GpuTimes::kernel) recorder.header().gpu_times = wanted;
+    gpu_side_ = new GpuSide(*driver, wanted == profile::GpuTimes::all);  // never destroyed, as the recorder
+    std::atexit([] {
+      if (profile::Recorder* const last = current_profile()) gpu_side_.load()->finish(*last);
+    });
+    return gpu_side_;
   }
 
   /// Makes the call, with events around it if it is its turn. A call of a group begins at the group's end.
   template <class Make>
-  static auto timed(profile::Recorder& recorder, const Frame& frame, CallGroup& group, const profile::Call& call,
-                    const Make& make) {
+  static auto on_gpu(profile::Recorder& recorder, const InCall& in_call, const Frame& frame,
+                     const profile::Call& call, const Make& make) {
+    CallGroup& group = group_of(in_call.own());
     const Entry entry = frame.entry();
     const bool runs_group = entry == Entry::group_end && group.ends() && !group.streams().empty();
     const bool enqueues = frame.of->stream != nccl::kAbsent;
     const bool runs = enqueues && !group.is_open();
     const KernelsOfCall kernels(recorder, runs || runs_group);
-    GpuTimer* const gpu = (runs || runs_group) && !kernels.collects() ? timer(recorder) : nullptr;
-    if (gpu == nullptr) {
-      const auto result = make();
-      if (kernels.collects())
-        kernels.end(runs ? KernelTimes::Calls{profile::class_of(call)} : group.all(profile::class_of(call)));
-      if (enqueues && !runs) group.add(frame.pointer(frame.of->stream), profile::class_of(call));
-      if (entry == Entry::group_start) group.start();
-      if (entry == Entry::group_end || entry == Entry::group_simulate_end) group.end();
-      return result;
-    }
-    // Now and then of all contexts: a thread may drive several GPUs and make none of them its own.
-    constexpr unsigned kOfAll = 64;
-    static std::atomic<unsigned> calls{0};
-    gpu->collect(recorder, calls.fetch_add(1, std::memory_order_relaxed) % kOfAll == 0);
-    CallGroup alone;
-    if (runs) alone.add(frame.pointer(frame.of->stream), profile::class_of(call));
-    auto& streams = runs ? alone.streams() : group.streams();
-    for (CallGroup::OnStream& one : streams) {
-      if (one.is_mixed) one.calls = {profile::class_of(call), 1};
-      one.calls.each = gpu->is_due(one.calls.of);
-      if (one.calls.each != 0) one.pair = gpu->begin(one.stream);
-    }
+    GpuSide* const gpu = enqueues || runs_group ? gpu_side(recorder) : nullptr;
+    const bool may_time = !kernels.collects() && wanted_gpu_times() != profile::GpuTimes::kernel;
+    GpuSide::Call alone;
+    if (gpu != nullptr && enqueues)
+      alone = gpu->begin(recorder, frame.pointer(frame.of->stream), {profile::class_of(call)}, runs && may_time);
+    if (gpu != nullptr && runs_group && may_time)
+      for (CallGroup::OnStream& one : group.streams()) {
+        const GpuTimer::Calls calls = one.is_mixed ? GpuTimer::Calls{profile::class_of(call)} : one.calls;
+        one.begun = gpu->begin(recorder, one.stream, calls, true);
+      }
     const auto result = make();
-    if (runs) streams.front().calls.of = profile::class_of(call);  // how it was done is known now
+    const profile::Class of = profile::class_of(call);  // how it was done is known now
+    const bool is_enqueued = result == decltype(make()){};
+    if (kernels.collects()) kernels.end(runs ? KernelTimes::Calls{of} : group.all(of));
     // The first of several streams has its kernel before the others; and sennit enqueues bit by bit.
-    const auto launch =
-        streams.size() == 1 && !own_thread.is_sennits ? GpuTimer::Launch::last : GpuTimer::Launch::meanwhile;
-    for (const CallGroup::OnStream& one : streams)
-      if (one.pair != nullptr) end_or_drop(*gpu, *one.pair, one.stream, one.calls, launch, result);
-    if (runs_group) group.end();
+    const auto launch = own_thread.is_sennits ? GpuTimer::Launch::meanwhile : GpuTimer::Launch::last;
+    if (gpu != nullptr && enqueues) {
+      alone.calls.of = of;
+      gpu->end_timing(alone, launch, is_enqueued);
+      gpu->note(recorder, in_call.thread(), alone, of, std::max(call.bytes_in, call.bytes_out));
+    }
+    if (gpu != nullptr && runs_group)
+      for (const CallGroup::OnStream& one : group.streams())
+        gpu->end_timing(one.begun, group.streams().size() == 1 ? launch : GpuTimer::Launch::meanwhile, is_enqueued);
+    if (enqueues && !runs) group.add(frame.pointer(frame.of->stream), of);
+    if (entry == Entry::group_start) group.start();
+    if (entry == Entry::group_end || entry == Entry::group_simulate_end) group.end();
     return result;
   }
 
@@ -215,7 +174,7 @@ class NcclRecorder {
     known().add(recorder, reinterpret_cast<std::uintptr_t>(*at), made);
   }
 
-  static void describe(const Frame& frame, Handle comm, profile::Call& call) {
+  static void describe(const Frame& frame, Handle comm, MemoryKinds& kinds, profile::Call& call) {
     const Description& of = *frame.of;
     if (KnownCommunicator* const found = comm != 0 ? known().find(comm) : nullptr) {
       call.communicator = found->index;
@@ -237,18 +196,17 @@ class NcclRecorder {
     const void* const input = frame.pointer(sends ? (of.input != nccl::kAbsent ? of.input : of.output) : of.input);
     const void* const output = sends ? nullptr : frame.pointer(of.output);
     if (input != nullptr && !receives) {
-      call.memory_in = memory_of(input);
+      call.memory_in = kinds.of(input, memory_of);
       call.bytes_in = bytes;
     }
     if (output != nullptr) {
-      call.memory_out = memory_of(output);
+      call.memory_out = kinds.of(output, memory_of);
       call.bytes_out = bytes;
     }
     call.in_place = input == output ? 1 : 0;
   }
 
-  static constinit inline std::atomic<GpuTimer*> timer_{nullptr};
-  static constinit inline std::atomic<GraphReplays*> replays_{nullptr};
+  static constinit inline std::atomic<GpuSide*> gpu_side_{nullptr};
   using Count = int (*)(const void* comm, int* ranks);
   static constinit inline Count count_ = nullptr;  ///< NCCL's ncclCommCount
   static constinit inline std::array<std::uint16_t, nccl::kEntries> functions_{};

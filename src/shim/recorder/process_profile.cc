@@ -16,6 +16,7 @@
 #include "base/environment.h"
 #include "shim/recorder/call_group.h"
 #include "shim/recorder/call_memo.h"
+#include "shim/recorder/memory_kinds.h"
 #include "shim/report.h"
 
 namespace sennit::shim::recorder {
@@ -58,6 +59,7 @@ void in_child() {
 void end_thread(void*) {
   delete std::exchange(own_thread.memos, nullptr);  // a call that still comes has new ones, which stay
   delete std::exchange(own_thread.group, nullptr);
+  delete std::exchange(own_thread.kinds, nullptr);
 }
 
 template <class Of>
@@ -165,6 +167,9 @@ CallMemos& memos_of(OwnThread& own) {
 }
 CallGroup& group_of(OwnThread& own) {
   return recorder::own(own.group);
+}
+MemoryKinds& kinds_of(OwnThread& own) {
+  return recorder::own(own.kinds);
 }
 
 profile::Memory memory_of(const void* address) {

@@ -47,12 +47,14 @@ void begin_phase(std::string_view name);
 
 class CallMemos;
 class CallGroup;
+class MemoryKinds;
 
 /// What a thread has of its own. There is no destructor: threads make calls while they end.
 struct OwnThread {
   profile::Recorder::Thread* written = nullptr;  ///< null: it has not recorded
   CallMemos* memos = nullptr;                    ///< of MPI's calls
   CallGroup* group = nullptr;                    ///< of NCCL's
+  MemoryKinds* kinds = nullptr;                  ///< of their buffers
   int depth = 0;                                 ///< calls within calls
   unsigned calls = 0;                            ///< of MPI, for what is done once in so many
   std::uint8_t how = 0;                          ///< who does the running call, in the profile's numbers; 0: not said
@@ -64,6 +66,7 @@ extern thread_local constinit OwnThread own_thread;
 /// The thread's, made when it is first asked for; they go with it.
 CallMemos& memos_of(OwnThread& own);
 CallGroup& group_of(OwnThread& own);
+MemoryKinds& kinds_of(OwnThread& own);
 
 /// What kind of memory an address lies in; `absent` for null. Costs some ns for what is on the heap or a stack, else
 /// a call of the driver.

@@ -28,6 +28,10 @@ Graphs* graphs = nullptr;
 void* capturing(std::uintptr_t graph) {
   return reinterpret_cast<void*>(graph);
 }
+bool note(GraphReplays& replays, const GpuDriver& driver, void* stream, const profile::Class& of,
+          std::uint64_t bytes) {
+  return replays.note(capture_of(driver, stream), stream, of, bytes);
+}
 
 GpuDriver graph_driver() {
   GpuDriver made;
@@ -97,12 +101,12 @@ using Told = std::map<int, std::pair<std::uint64_t, std::uint64_t>>;
 
 TEST_F(GraphReplaysTest, EachGraphHasOneNodeWhichCountsItsCalls) {
   GraphReplays replays(graph_driver());
-  EXPECT_FALSE(replays.note(nullptr, of(4), 8));
+  EXPECT_FALSE(note(replays, graph_driver(), nullptr, of(4), 8));
   EXPECT_EQ(its_.loads, 1) << "the kernel is loaded before a graph is captured";
-  EXPECT_TRUE(replays.note(capturing(1), of(4), 8));
-  EXPECT_TRUE(replays.note(capturing(1), of(4), 6));
-  EXPECT_TRUE(replays.note(capturing(1), of(9), 200));
-  EXPECT_TRUE(replays.note(capturing(2), of(9), 250));
+  EXPECT_TRUE(note(replays, graph_driver(), capturing(1), of(4), 8));
+  EXPECT_TRUE(note(replays, graph_driver(), capturing(1), of(4), 6));
+  EXPECT_TRUE(note(replays, graph_driver(), capturing(1), of(9), 200));
+  EXPECT_TRUE(note(replays, graph_driver(), capturing(2), of(9), 250));
   EXPECT_EQ(its_.words[1].size(), 1u);
   EXPECT_EQ(its_.words[2].size(), 1u);
   EXPECT_EQ(its_.loads, 1);
@@ -123,7 +127,7 @@ TEST_F(GraphReplaysTest, EachGraphHasOneNodeWhichCountsItsCalls) {
 TEST_F(GraphReplaysTest, WhereNoKernelCanBeLoadedCapturedCallsAreStillToldApart) {
   its_.lacks_kernels = true;
   GraphReplays replays(graph_driver());
-  EXPECT_TRUE(replays.note(capturing(1), of(4), 8));
+  EXPECT_TRUE(note(replays, graph_driver(), capturing(1), of(4), 8));
   EXPECT_TRUE(its_.words.empty());
   replays.collect(*recorder_);
   EXPECT_EQ(told(), Told());
@@ -131,7 +135,8 @@ TEST_F(GraphReplaysTest, WhereNoKernelCanBeLoadedCapturedCallsAreStillToldApart)
 
 TEST_F(GraphReplaysTest, GraphsBeyondTheLimitAreNotCounted) {
   GraphReplays replays(graph_driver());
-  for (std::uintptr_t i = 1; i <= GraphReplays::kGraphs + 5; ++i) EXPECT_TRUE(replays.note(capturing(i), of(4), 8));
+  for (std::uintptr_t i = 1; i <= GraphReplays::kGraphs + 5; ++i)
+    EXPECT_TRUE(note(replays, graph_driver(), capturing(i), of(4), 8));
   EXPECT_EQ(its_.words.size(), GraphReplays::kGraphs);
 }
 
