@@ -19,6 +19,7 @@ import shutil
 import subprocess
 import sys
 import time
+import traceback
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -188,15 +189,19 @@ def timed(stage: Callable[[], Outcome], title: str, budgeted: bool = False) -> O
     return outcome
 
 
-def beside(stage: Callable[[], Outcome]) -> Callable[[], Outcome]:
+def beside(stage: Callable[[], Outcome], name: str) -> Callable[[], Outcome]:
     """Begins a stage in a process of its own, which counts its CPU seconds alone. What is returned waits for it, and
-    prints then what it printed."""
+    prints then what it printed; a stage that raised has failed."""
     fork = multiprocessing.get_context("fork")
     receiver, sender = fork.Pipe(duplex=False)
 
     def work() -> None:
         with contextlib.redirect_stdout(io.StringIO()) as said:
-            outcome = stage()
+            try:
+                outcome = stage()
+            except Exception as error:  # of any kind: the other stages are summed up all the same
+                traceback.print_exc()
+                outcome = Outcome(name, failures=[f"{type(error).__name__}: {error}"])
         sender.send((outcome, said.getvalue()))
 
     process = fork.Process(target=work)
@@ -260,7 +265,7 @@ def main() -> int:
         if not stage(f"C++ {how}: build", partial(build, preset, targets, repeats)).failures:
             stage(f"C++ {how}: tests", partial(cpp, preset, repeats))
     stage("command line", partial(python, "cli", repeats, *workers("cli")))
-    linted = beside(partial(timed, linting, "lint", budgeted=not repeats and gpus() == 0))
+    linted = beside(partial(timed, linting, "lint", budgeted=not repeats and gpus() == 0), "lint")
     title = "programs over MPI, NCCL and PyTorch; lint beside"
     stage(title, partial(python, "interop", repeats, *workers("interop")))
     outcomes.append(linted())

@@ -284,6 +284,18 @@ def test_a_stage_may_take_half_more_than_its_budget(monkeypatch: pytest.MonkeyPa
         assert run_tests.timed(lambda: run_tests.Outcome("lint", 1), "lint", budgeted=True).failures == failures
 
 
+def test_a_stage_beside_others_that_raises_has_failed(capfd: pytest.CaptureFixture[str]) -> None:
+    def stage() -> run_tests.Outcome:
+        print("begun")
+        raise OSError("no clang-tidy")
+
+    outcome = run_tests.beside(stage, "lint")()
+    assert (outcome.stage, outcome.failures) == ("lint", ["OSError: no clang-tidy"])
+    said = capfd.readouterr()
+    assert said.out == "begun\n"
+    assert "in stage\n" in said.err
+
+
 def test_every_stage_has_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     stages: list[str] = []
 

@@ -121,6 +121,8 @@ int main(int argc, char** argv) {
       MPI_Abort(MPI_COMM_WORLD, 5);
     } else if (!strcmp(what, "exit") && rank == 1) {
       _exit(6);
+    } else if (!strcmp(what, "stay") && rank == 1) { /* until another rank ends the job */
+      for (;;) pause();
     } else if (!strcmp(what, "kill")) {
       together();
       if (rank == 1) raise(SIGKILL);
