@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "bench/program.h"
 #include "bench/sim/against.h"
+#include "bench/sim/bounds.h"
 #include "bench/sim/check_all.h"
 #include "bench/sim/messages.h"
 #include "bench/sim/paper.h"
@@ -166,6 +167,7 @@ int run(int argc, const char* const* argv) {
       "  sennit-sim collective --operation allreduce --bytes 1M --machine mist --schedule allreduce.json\n"
       "  sennit-sim messages --operation allreduce --bytes 64M --machine dgx-h100 --nodes 128\n"
       "  sennit-sim put --bytes 256M --from gpu0 --to gpu1 --machine cedar\n"
+      "  sennit-sim bound allreduce 64M --ranks 4 --machine hgx-h200-4\n"
       "  sennit-sim check allreduce.json\n"
       "  sennit-sim replay allreduce.json --machine cedar\n"
       "  sennit-sim against results/hgx-h200-4/collectives.json --machine hgx-h200-4");
@@ -244,6 +246,16 @@ int run(int argc, const char* const* argv) {
   replay.add_option("file", replayed.file, "A schedule that --schedule wrote")->required();
   replay.add_option("--machine", replayed.machine, "Name of a shipped machine, or a file; default: this machine");
   replay.add_option("--costs", replayed.costs, "As of collective")->delimiter(',');
+
+  Bounds bounds;
+  CLI::App& least = program.command("bound", "The least time that the links allow a collective, whatever does it",
+                                    [&] { return print_bounds(bounds); });
+  least.add_option("operation", bounds.operation, "Such as allreduce, allgather, broadcast");
+  least.add_option("size", bounds.size, "Of one message, such as 64M");
+  least.add_option("--ranks", bounds.ranks, "On the first so many GPUs; default all")->check(CLI::PositiveNumber);
+  least.add_option("--rows", bounds.rows,
+                   "Instead: a file with a row a line, 'allreduce 64M 4'; - is standard input");
+  least.add_option("--machine", bounds.machine, "Name of a shipped machine, or a file; default: this machine");
 
   Against against;
   CLI::App& held = program.command("against", "Replays the plans of a measured result, beside what they took",

@@ -13,7 +13,8 @@ from sennit.compare.ratio import Ratio
 from sennit.model.machine import Machine
 from sennit.model.plans import CollectiveTable
 from sennit.model.profile import Profile, Row, Skew
-from sennit.model.profile_sums import Sum, bins, on_gpu_clock, plain, sums
+from sennit.model.profile_links import gpu_classes
+from sennit.model.profile_sums import OPERATIONS, Sum, bins, on_gpu_clock, plain, sums
 
 # These decide what is called small, or uneven; defaults, of no measurement.
 FEW_BYTES = 64  # of a flag, a counter or Horovod's bits
@@ -25,13 +26,6 @@ OFTEN = 10  # calls a process: fewer are mostly the first ones, which wait for c
 
 SUMS = ("MPI_Allreduce", "MPI_Iallreduce")
 MESSAGES = tuple(f"MPI_{name}" for name in ["Send", "Isend", "Ssend", "Recv", "Irecv", "Wait", "Start"])
-# Functions that libraries of deep learning make buckets for, and their names in sennit's tables.
-OPERATIONS = {
-    "MPI_Allreduce": "allreduce", "MPI_Allgather": "allgather", "MPI_Reduce_scatter_block": "reduce_scatter",
-    "MPI_Bcast": "broadcast", "MPI_Reduce": "reduce", "MPI_Alltoall": "all_to_all", "ncclAllReduce": "allreduce",
-    "ncclAllGather": "allgather", "ncclReduceScatter": "reduce_scatter", "ncclBroadcast": "broadcast",
-    "ncclReduce": "reduce", "ncclAlltoAll": "all_to_all",
-}  # fmt: skip
 
 Rule = Callable[[Profile, Known], Iterator[Advice]]
 
@@ -211,7 +205,8 @@ def below_the_links(profile: Profile, known: Known) -> Iterator[Advice]:
         larger = ranks if operation in GATHERS + SCATTERS else 1
         rate = total.bytes / max(1, len(profile.ranks)) / total.seconds / 1e9
         busbw = rate * larger * bus_factor(operation, ranks)
-        part = busbw / gbps
+        of_links = gpu_classes(total.rows)[0].of_links
+        part = busbw / gbps if of_links is None else of_links
         gain, better = 1 - min(1.0, part / WELL_USED), ""
         if found := faster(known.tuned, operation, ranks, larger * total.bytes // max(1, total.calls)):
             plan, ratio = found

@@ -97,6 +97,13 @@ class Row(Part):
     captured: NonNegativeInt = 0
     replayed: NonNegativeInt = 0
     replayed_bytes: NonNegativeInt = 0
+    # Of calls that were timed on the GPU, beside what the machine's links allow (model/profile_links.py). `links_us`:
+    # the least time of a call of the mean size, whatever does it; `of_links`: the part of a call's time that is.
+    # `no_links` says why neither is known.
+    gbps: NonNegativeFloat | None = None
+    links_us: NonNegativeFloat | None = None
+    of_links: NonNegativeFloat | None = None
+    no_links: str | None = None
 
     @property
     def counts(self) -> bool:
@@ -243,6 +250,13 @@ class TypeUse(Part):
     bytes: NonNegativeInt
 
 
+class Links(Part):
+    """The machine whose links calls stand beside, and whether these were measured."""
+
+    machine: str
+    measured: bool
+
+
 class Unreadable(Part):
     """A process's file that could not be read."""
 
@@ -292,6 +306,7 @@ class Profile(Part):
     types: list[TypeUse] = []
     variables: list[Variable] = []
     unreadable: list[Unreadable] = []
+    links: Links | None = None
 
     @property
     def seconds(self) -> float:

@@ -10,6 +10,14 @@ from sennit.model.profile import Profile, Row
 # The memory that says most about a call that has several.
 BY_RANK = ("gpu", "managed", "pinned", "host")
 
+# Functions that libraries of deep learning make buckets for, and their names in sennit's tables.
+OPERATIONS = {
+    "MPI_Allreduce": "allreduce", "MPI_Allgather": "allgather", "MPI_Reduce_scatter_block": "reduce_scatter",
+    "MPI_Bcast": "broadcast", "MPI_Reduce": "reduce", "MPI_Alltoall": "all_to_all", "ncclAllReduce": "allreduce",
+    "ncclAllGather": "allgather", "ncclReduceScatter": "reduce_scatter", "ncclBroadcast": "broadcast",
+    "ncclReduce": "reduce", "ncclAlltoAll": "all_to_all",
+}  # fmt: skip
+
 
 def kind(row: Row) -> str:
     """Of memory, one of BY_RANK, or none."""

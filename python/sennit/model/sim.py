@@ -235,6 +235,25 @@ class Replay(Replayed):
     flows: int = Field(default=0, ge=0)
 
 
+class Bound(Part):
+    """The least time that links allow a collective; where there is none, why."""
+
+    operation: str
+    bytes: int = Field(ge=0)
+    ranks: int
+    bound_us: float | None = Field(ge=0)
+    why: str = ""
+
+
+class Bounds(Part):
+    """What sennit-sim bound prints: a row for each that was asked for, in that order."""
+
+    version: Literal[1]
+    kind: Literal["sim bound"]
+    machine: str
+    rows: list[Bound]
+
+
 class PutShare(Part):
     """What a route carries."""
 

@@ -21,6 +21,7 @@ from sennit.model.profile import Profile
 from sennit.programs import console, places
 from sennit.programs.preloading import LOCAL_RANKS, find_program, with_library_before
 from sennit.programs.problem import Exit, Problem
+from sennit.programs.profile_links import MACHINE, beside_links, machine_of
 from sennit.programs.profiles import DOCUMENT, merged
 from sennit.verbs.options import examples
 from sennit.views.profile_text import print_profile
@@ -136,7 +137,12 @@ def summarize(folder: Path) -> None:
     screen = console.messages()
     try:
         document = merged(folder)
+        found = parse(Profile, document, str(folder))
+        machine = machine_of(found, folder)
+        document = beside_links(document, found, machine)
         (folder / DOCUMENT).write_text(json.dumps(document) + "\n", encoding="utf-8")
+        if machine is not None:
+            (folder / MACHINE).write_text(json.dumps(machine, indent=1) + "\n", encoding="utf-8")
         print_profile(parse(Profile, document, str(folder)), screen, FEW)
         screen.print(Text(f"More: sennit report {os.path.relpath(folder)}"), soft_wrap=True)
     except Problem as problem:

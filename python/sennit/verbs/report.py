@@ -47,6 +47,7 @@ def report(
     from sennit.model.document import parse
     from sennit.model.profile import Profile
     from sennit.programs.figures import converter
+    from sennit.programs.profile_links import beside_links, machine_of
     from sennit.programs.profiles import write_trace
     from sennit.verbs.shown import show_document
 
@@ -59,7 +60,11 @@ def report(
         show_document(document, str(what), as_json, csv, markdown_file, html_file, pictures)
         return
     found = parse(Profile, document, str(what))
-    known = _known(found, what)
+    folder = what if what.is_dir() else what.parent
+    machine = machine_of(found, folder)
+    document = beside_links(document, found, machine)
+    found = parse(Profile, document, str(what))
+    known = _known(found, folder, machine)
     advice = _advice(found, known)
     if as_json:
         print_json(document)
@@ -147,38 +152,30 @@ def _advice(found: Profile, known: Known) -> list[Advice]:
     return advise(found, known)
 
 
-def _known(found: Profile, what: Path) -> Known:
-    """The machine and its table of collectives: from the folder, where they lie there; else from this machine's
-    cache, where this is the machine that was profiled and had GPUs in use."""
-    import socket
-
+def _known(found: Profile, folder: Path, machine: Any) -> Known:
+    """The machine and its table of collectives: the one in the folder, else this machine's, where that is the one
+    that was profiled and had GPUs in use."""
     from sennit.advice.advice import Known
-    from sennit.model.document import parse, read_json
+    from sennit.model.document import parse
     from sennit.model.machine import Machine
     from sennit.model.plans import KeptTable
     from sennit.programs import process
-    from sennit.programs.machines import this_machine
+    from sennit.programs.profile_links import is_of_this_machine
     from sennit.verbs.table import collectives_of
 
-    folder = what if what.is_dir() else what.parent
-    if (folder / MACHINE).is_file():
-        machine = parse(Machine, read_json(folder / MACHINE), str(folder / MACHINE))
-        table = folder / TABLE
-        return Known(machine, collectives_of(table) if table.is_file() else None)
-    on_gpu = any(row.on_gpu for row in found.rows)
-    if not on_gpu or {rank.host for rank in found.ranks} != {socket.gethostname()}:
+    if machine is None:
         return Known()
-    try:
-        machine = parse(Machine, this_machine(), "this machine")
-    except Problem:
-        return Known()
+    read = parse(Machine, machine, "the machine")
+    table = folder / TABLE
+    if table.is_file() or not is_of_this_machine(found):
+        return Known(read, collectives_of(table) if table.is_file() else None)
     try:
         kept, _ = process.document("sennit-tune", "kept", title="looking for earlier tuning")
         tuned = parse(KeptTable, kept, "the document of sennit-tune", version=None)
-        return Known(machine, tuned.table if tuned.used else None)
+        return Known(read, tuned.table if tuned.used else None)
     except Problem as problem:
         # As sennit tune --show: this code alone says that there is none.
-        return Known(machine, never_tuned=problem.exit_code == Exit.WORSE)
+        return Known(read, never_tuned=problem.exit_code == Exit.WORSE)
 
 
-MACHINE, TABLE = "machine.json", "collective-table.json"
+TABLE = "collective-table.json"

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from sennit import units
 from sennit.model.profile import Profile, Row
+from sennit.model.profile_links import gpu_classes
 from sennit.views.text_table import Table, print_part
 
 LITTLE = 0.02  # of run time, below which nothing is worth a change
@@ -164,6 +165,7 @@ def gpu_times_said(profile: Profile) -> list[str]:
     """From where times on GPUs are, and how much communication the program's own kernels overlapped."""
     source = BY_KERNELS if profile.gpu_times == "kernel" else BY_EVENTS
     said = [f"{source}: waiting for other ranks is in it. GB/s: the call's size by that time."]
+    said += of_links_said(profile)
     collected = [rank.kernels for rank in profile.ranks if rank.kernels and rank.kernels.refused is None]
     communication = sum(each.communication_seconds for each in collected)
     if communication > 0:
@@ -178,22 +180,32 @@ def gpu_times_said(profile: Profile) -> list[str]:
 
 def by_gpu_time(profile: Profile) -> Table:
     """Calls that were timed on GPUs, by size; what took longest first."""
-    rows = sorted((row for row in profile.rows if row.device_calls), key=lambda row: -row.gpu_seconds)
     processes = max(1, len(profile.ranks))
-    lines = []
-    for row in rows[:MOST_LINES]:
-        seconds = row.device_seconds / row.device_calls
-        bytes_a_call = max(row.bytes_in, row.bytes_out) / max(1, row.calls)
-        lines.append((
-            row.function,
-            span(row) if row.memory else units.NOTHING,
-            str(row.calls),
-            units.three_digits(seconds * 1e6),
-            units.three_digits(bytes_a_call / seconds / 1e9) if row.memory and seconds else units.NOTHING,
-            units.percent(profile.share(row.gpu_seconds / processes)),
-        ))  # fmt: skip
-    headings = ("function", "size", "calls", "µs a call", "GB/s", "of run time")
+    lines = [
+        (
+            each.first.function,
+            span(each.first) if each.first.memory else units.NOTHING,
+            str(each.first.communicator_size),
+            str(each.calls),
+            units.three_digits(each.us),
+            units.three_digits(each.gbps) if each.gbps is not None else units.NOTHING,
+            units.percent(each.of_links) if each.of_links is not None else each.no_links,
+            units.percent(profile.share(each.gpu_seconds / processes)),
+        )
+        for each in gpu_classes(profile.rows)[:MOST_LINES]
+    ]
+    headings = ("function", "size", "ranks", "calls", "µs a call", "GB/s", "of links", "of run time")
     return Table(headings, lines, left=("function", "size"))
+
+
+def of_links_said(profile: Profile) -> list[str]:
+    """What "of links" is of, or how it would be known."""
+    if links := profile.links:
+        figures = "as measured" if links.measured else "by specifications, not measured: sennit topo --measure"
+        return [f"Of links: the least time that the links of {links.machine} allow such a call ({figures}), over the "
+                "time that it took. Ranks are taken to have the first GPUs."]  # fmt: skip
+    return ["Of links: needs the machine's document. sennit topo --json > FOLDER/machine.json, on that machine, puts "
+            "it into the profile's folder."]  # fmt: skip
 
 
 def by_flight(profile: Profile) -> dict[str, list[Row]]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from sennit import units
-from sennit.advice.rules import OPERATIONS
 from sennit.baselines.layout import GATHERS, SCATTERS, bus_factor
 from sennit.model.machine import Machine
 from sennit.model.profile import Profile, Row
-from sennit.model.profile_sums import plain
+from sennit.model.profile_sums import OPERATIONS, plain
 from sennit.model.profile_traffic import Traffic, traffic
 from sennit.model.sim import Load
 from sennit.views.loads import Loads

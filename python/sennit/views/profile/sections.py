@@ -8,6 +8,7 @@ from itertools import pairwise
 from sennit import units
 from sennit.model.machine import Machine
 from sennit.model.profile import Profile
+from sennit.model.profile_links import gpu_classes
 from sennit.model.profile_sums import Sum, kind, on_gpu_clock, sums
 from sennit.units import NOTHING
 from sennit.views.charts.bars import Bar, narrow_bar_chart
@@ -82,10 +83,9 @@ def on_gpus(profile: Profile) -> Part | None:
     if not table.lines:
         return None
     processes = max(1, len(profile.ranks))
-    timed = sorted((row for row in profile.rows if row.device_calls), key=lambda row: -row.gpu_seconds)
     bars = []
-    for row, line in list(zip(timed, table.lines, strict=False))[:MOST_BARS]:
-        share = min(1.0, profile.share(row.gpu_seconds / processes))
+    for each, line in list(zip(gpu_classes(profile.rows), table.lines, strict=False))[:MOST_BARS]:
+        share = min(1.0, profile.share(each.gpu_seconds / processes))
         bars.append(Bar(f"{line[0]}, {line[1]}", share, line[-1], "gpu"))
     chart = narrow_bar_chart("On GPUs, of run time", bars)
     lines = [(f"{function}, {size}", *others) for function, size, *others in table.lines]
