@@ -30,6 +30,7 @@ from sennit.model.machine import Machine
 from sennit.model.map import RankMap
 from sennit.model.plans import CollectiveTable
 from sennit.model.profile import Profile
+from sennit.model.recording_cost import RECORDING_COST, RecordingCost
 from sennit.model.result import BENCH_MPI, COLLECTIVE, PUT, TORCH, TRAINING, Result
 from sennit.model.sim import Beyond, Messages, Paper, Reproduction
 from sennit.model.tuned import PutTable
@@ -45,6 +46,7 @@ from sennit.views.paper import paper_chart, paper_markdown
 from sennit.views.profile.page import report_markdown
 from sennit.views.profile.sections import parts
 from sennit.views.profile_text import by_function, by_poll, by_size, headline, print_profile, run
+from sennit.views.recording_cost import cost_markdown
 from sennit.views.reproduction import reproduction_markdown
 from sennit.views.sections import body_markdown, table_markdown
 from training_sections import training_sections, training_summary
@@ -54,6 +56,7 @@ SCHEMAS: tuple[tuple[str, type[Part], str, str], ...] = (
     ("collective-table", CollectiveTable, "The fastest plans of collectives that were measured", "tune/tune"),
     ("put-table", PutTable, "The fastest splits that were measured between two memories", "tune/tune"),
     ("profile", Profile, "What a profiled program communicated", "use/profile"),
+    ("recording-cost", RecordingCost, "What recording costs calls of NCCL and training", "use/profile"),
     ("map", RankMap, "Which rank of a program goes on which GPU", "use/map"),
 )
 
@@ -235,6 +238,15 @@ def profile_load(root: Path) -> str:
     return "\n\n".join(said) or NONE_YET
 
 
+def recording_costs(root: Path) -> str:
+    """Says what recording costs calls of NCCL and training, in docs/use/profile.md."""
+    found = [
+        f"{cost_markdown(parse(RecordingCost, document, path)).strip()} (`{path}`)"
+        for _, path, document in documents(root, RECORDING_COST)
+    ]
+    return "\n\n".join(found) or NONE_YET
+
+
 def machine_pictures(root: Path) -> dict[Path, str]:
     """A picture of every machine that comes with sennit."""
     files = sorted((root / "machines").glob("*.json"))
@@ -290,6 +302,7 @@ def generated(root: Path) -> dict[Path, str]:
         (use / "report.md", "profile page", page),
         (use / "profile.md", "profile", printed),
         (use / "profile.md", "profile load", profile_load(root)),
+        (use / "profile.md", RECORDING_COST, recording_costs(root)),
         (gains, "collective highlights", collective_highlights(root)),
         (gains, "torch highlights", torch_highlights(root)),
         (gains, "mpi highlights", mpi_highlights(root)),

@@ -16,6 +16,7 @@ from sennit.model.explain import Explanation
 from sennit.model.machine import Machine
 from sennit.model.map import RankMap
 from sennit.model.plans import CollectiveTable
+from sennit.model.recording_cost import RecordingCost
 from sennit.model.result import Result
 from sennit.model.send_plan import SendPlan
 from sennit.model.sim import Beyond, Check, Held, Messages, Paper, Reproduction, SimulatedPut, Simulation, Sweep
@@ -29,6 +30,7 @@ MODELS: list[tuple[type[Part], str]] = [
     (Reproduction, "reproduction"), (Messages, "sim_messages"), (Paper, "sim_paper"),
     (SimulatedPut, "sim_put"), (Beyond, "sim_beyond"), (Result, "mpi"),
     (Result, "training"), (Result, "torch"), (RankMap, "map"),
+    (RecordingCost, "recording_cost"),
 ]  # fmt: skip
 
 

@@ -98,7 +98,7 @@ def tree(tmp_path: Path) -> Path:
     for page, names in (
         ("metrics", ["profiles"]),
         ("report", ["profile page"]),
-        ("profile", ["profile", "profile load"]),
+        ("profile", ["profile", "recording cost", "profile load"]),
     ):
         (tmp_path / f"docs/use/{page}.md").write_text(
             "".join(f"<!-- generated from results/: {name} -->x<!-- end of {name} -->\n" for name in names)

@@ -64,12 +64,19 @@ def outside_interval(count: int) -> int:
     return max(less - 1, 0)
 
 
+def interval(values: Sequence[float]) -> tuple[float, float, float]:
+    """The median of independent values, and between which two of them the true one lies in 19 of 20 runs; of fewer
+    than LEAST_VALUES, the least and the most."""
+    ordered = sorted(values)
+    outside = outside_interval(len(ordered))
+    return quantile(ordered, 0.5), ordered[outside], ordered[-1 - outside]
+
+
 def median_and_spread(values: Sequence[float]) -> tuple[float, float]:
     """The median of independent values, and a quarter of the interval that holds the true one in 19 of 20 runs (by
     order statistics, whatever the values' distribution; of fewer than LEAST_VALUES, that of all)."""
-    ordered = sorted(values)
-    outside = outside_interval(len(ordered))
-    return quantile(ordered, 0.5), (ordered[-1 - outside] - ordered[outside]) / 4
+    median, low, high = interval(values)
+    return median, (high - low) / 4
 
 
 def summarised(samples: Sequence[float], calls: int) -> Times:

@@ -15,6 +15,7 @@ from sennit.verbs import recording, torch, training
 from sennit.verbs.collective import add_verbs
 from sennit.verbs.mpi import add_verb
 from sennit.verbs.options import Csv, Html, Markdown, OnExecutor, ResultFile, examples, executor_arguments
+from sennit.verbs.recording_gpus import show_cost
 from sennit.verbs.results import Files, show_result
 from sennit.verbs.spelled import Spelled
 from sennit.verbs.tune import check_arguments, check_nccl, tune_once
@@ -156,9 +157,13 @@ def show(
     files = Files(json_file, csv, markdown_file, html_file)
     files.check()
     from sennit.model.document import read_json
+    from sennit.model.recording_cost import RECORDING_COST
     from sennit.model.result import PUT
 
     document = read_json(file)
+    if isinstance(document, dict) and document.get("kind") == RECORDING_COST and at_least is None:
+        show_cost(document, str(file), files)
+        return
     if at_least is not None and isinstance(document, dict) and document.get("kind") != PUT:
         raise Problem("--at-least compares puts with the copy engine alone", "Leave it out", Exit.USAGE)
     _judge(show_result(document, str(file), files), at_least)

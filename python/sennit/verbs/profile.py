@@ -74,19 +74,12 @@ def profile(
     environment = dict(os.environ)
     is_rank = is_of_launcher(environment)
     folder = make_folder(output, is_rank)
-    environment |= {"SENNIT_PROFILE": str(folder), "SENNIT_OBSERVER": OBSERVER}
-    environment["SENNIT_PROFILE_GPU_TIMES"] = (GpuTimes.KERNEL if kernels else gpu_times).value
+    times = GpuTimes.KERNEL if kernels else gpu_times
+    environment = recording_environment(environment, folder, recorder, times.value, accelerate)
     if kernels:
         environment["SENNIT_PROFILE_KERNELS"] = str(seconds_of(kernels))
     if variables:
         environment["SENNIT_PROFILE_PVAR"] = ",".join(variables)
-    # NCCL loads the recorder as a plug-in, too: for calls that pass by the preloaded library. The user's own plug-in
-    # is loaded from there.
-    if PLUGIN in environment:
-        environment["SENNIT_PROFILE_NEXT_PLUGIN"] = environment[PLUGIN]
-    environment[PLUGIN] = str(recorder)
-    if not accelerate:
-        environment["SENNIT_DISABLE"] = "1"
     command = with_library_before(program, command, environment, (PLUGIN,))
     if is_rank:
         become(program, command, environment)
@@ -94,6 +87,21 @@ def profile(
     code = run_through(program, command, environment)
     summarize(folder)
     raise typer.Exit(code)
+
+
+def recording_environment(
+    inherited: Mapping[str, str], folder: Path, recorder: Path, gpu_times: str, accelerate: bool = False
+) -> dict[str, str]:
+    """What a program sees that is recorded, but for what is preloaded."""
+    own = {"SENNIT_PROFILE": str(folder), "SENNIT_OBSERVER": OBSERVER, "SENNIT_PROFILE_GPU_TIMES": gpu_times}
+    # NCCL loads the recorder as a plug-in, too: for calls that pass by the preloaded library. The user's own plug-in
+    # is loaded from there.
+    if PLUGIN in inherited:
+        own["SENNIT_PROFILE_NEXT_PLUGIN"] = inherited[PLUGIN]
+    own[PLUGIN] = str(recorder)
+    if not accelerate:
+        own["SENNIT_DISABLE"] = "1"
+    return dict(inherited) | own
 
 
 def seconds_of(text: str) -> int:

@@ -13,6 +13,7 @@ from sennit.model.document import Part, parse
 from sennit.model.machine import Machine
 from sennit.model.map import RankMap
 from sennit.model.plans import CollectiveTable, KeptTable
+from sennit.model.recording_cost import RECORDING_COST
 from sennit.model.result import KINDS as RESULTS
 from sennit.model.sim import Beyond, Check, Messages, Paper, Replay, Reproduction, SimulatedPut, Simulation, Sweep
 from sennit.model.tuned import PutTable
@@ -20,6 +21,7 @@ from sennit.programs import console
 from sennit.programs.machines import known_machine
 from sennit.programs.problem import Exit, Problem
 from sennit.verbs.options import print_json, write
+from sennit.verbs.recording_gpus import show_cost
 from sennit.verbs.results import Files, show_result
 from sennit.views import sim_html
 from sennit.views.beyond import beyond_markdown, print_beyond
@@ -82,6 +84,9 @@ def show_document(
         raise Problem(f"{pictures} is of profiles, and {origin} is none", "Leave it out", Exit.USAGE)
     if kind in RESULTS:
         show_result(document, origin, Files("-" if as_json else None, csv, markdown, html))
+        return
+    if kind == RECORDING_COST:
+        show_cost(document, origin, Files("-" if as_json else None, csv, markdown, html))
         return
     if kind not in KINDS:
         raise Problem(
