@@ -4,6 +4,7 @@
 #include "bench/map/cases.h"
 #include "bench/map/document.h"
 #include "bench/map/pairs.h"
+#include "bench/map/variants.h"
 #include "bench/program.h"
 #include "machine/known.h"
 
@@ -16,6 +17,7 @@ int run_map(int argc, const char* const* argv) {
                   "  sennit-map map --pattern 3d-torus:4x2x2,w=3 --size 1M --machine helios\n"
                   "  sennit-map map --matrix talk.csv --machine dgx-1v --solver all\n"
                   "  sennit-map map --profile profile.json --nodes 4 --ranks-per-gpu 2\n"
+                  "  sennit-map variants --pattern 2d-torus:2x2,w=3 --sizes 1K,1M --ranks-per-node 2\n"
                   "  sennit-map pairs --machine helios");
 
   MapAsked map;
@@ -41,6 +43,20 @@ int run_map(int argc, const char* const* argv) {
   std::string machine;
   program.command("pairs", "How each two GPUs of a machine are joined", [&] { return print_pairs(machine); })
       .add_option("--machine", machine, "Name of a shipped machine, or a file; default: this machine");
+
+  VariantsAsked variants;
+  CLI::App& several = program.command("variants", "Maps of patterns for `sennit bench patterns` to measure in turns",
+                                      [&] { return print_variants(variants); });
+  // An option each: a pattern has commas itself.
+  several.add_option("--pattern", variants.patterns, "Traffic by name, such as 2d-torus:4x4,w=3; once for each")
+      ->required();
+  several.add_option("--sizes", variants.sizes, "Of messages, such as 1K,1M; default 1M")->delimiter(',');
+  several.add_option("--machine", variants.machine, "Name of a shipped machine, or a file; default: this machine");
+  several
+      .add_option("--ranks-per-node", variants.ranks_per_node,
+                  "Take each so many ranks of this machine for a node, as `sennit bench patterns` does")
+      ->check(CLI::Range(1, 4096));
+  several.add_option("--costs", variants.costs, "Other costs of messages, such as message_us=10")->delimiter(',');
 
   CasesAsked cases;
   CLI::App& many = program.command("cases", "Our maps beside Scotch's and all permutations', on 308 problems",

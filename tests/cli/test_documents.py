@@ -142,7 +142,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
         read_json(tmp_path / "none.json")
 
 
-@pytest.mark.parametrize("name", ["result", "collective", "mpi", "torch", "training"])
+@pytest.mark.parametrize("name", ["result", "collective", "mpi", "patterns", "torch", "training"])
 def test_the_schema_of_results_is_the_one_that_the_reader_follows(name: str) -> None:
     schema = json.loads((ROOT / "schemas" / "result.schema.json").read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator.check_schema(schema)

@@ -53,9 +53,14 @@ def folder() -> Iterator[Path]:
 
 def bench(found: mpi.Installed, folder: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
     """`sennit bench mpi` of that MPI, with two ranks."""
+    return start(found, folder, "mpi", "-n", "2", *arguments, **more)
+
+
+def start(found: mpi.Installed, folder: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+    """`sennit bench` of that MPI."""
     environment = drop_in.environment(found, folder, None) | {"SENNIT_PROGRAMS": drop_in.FOLDER} | more
-    command = ["timeout", "-k", "5", "150", sys.executable, "-m", "sennit", "bench", "mpi", "-n", "2", "--launcher"]
-    command += [str(found.launcher), "--seconds", "0.001", *arguments, "--json", "-"]
+    command = ["timeout", "-k", "5", "150", sys.executable, "-m", "sennit", "bench", *arguments]
+    command += ["--launcher", str(found.launcher), "--seconds", "0.001", "--json", "-"]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
@@ -141,6 +146,31 @@ def test_the_standard_abi_is_measured_too(found: mpi.Installed, folder: Path) ->
     result = document(bench(found, folder, *options, SENNIT_EMULATE="1"))
     assert result["settings"]["library"] == library.name
     assert len(result["rows"]) == 3 * 2 * 2
+
+
+PATTERNS = ("2d-torus:2x2,w=3", "2d-hypercube", "parallel:tp=2,dp=2")
+
+
+def test_patterns_are_exchanged_by_all_their_maps(found: mpi.Installed, folder: Path) -> None:
+    options = [part for each in PATTERNS for part in ("--pattern", each)]
+    options += ["--sizes", "64,40K", "--buffers", "gpu,host", "--ranks-per-node", "2", "--machine", "hgx-h200-4"]
+    result = document(start(found, folder, "patterns", *options, SENNIT_EMULATE="1"))
+    assert result["kind"] == "bench patterns"
+    rows = result["rows"]
+    assert all(row["verified"] and row["nodes"] == 2 and sorted(row["map"]) == [0, 1, 2, 3] for row in rows)
+    cases = {(row["pattern"], row["bytes"], row["buffers"]) for row in rows}
+    assert cases == {(name, size, where) for name in PATTERNS for size in (64, 40960) for where in ("gpu", "host")}
+    named = [
+        (row["pattern"], row["bytes"], row["buffers"], name) for row in rows for name in row["variant"].split(", ")
+    ]
+    names = ("as it is", "contention", "latency", "bandwidth", "distance", "random", "worst")
+    assert sorted(named) == sorted((*case, name) for case in cases for name in names), "each map once, by any name"
+    assert all(("saved" in row) == (not row["variant"].startswith("as it is")) for row in rows)
+    torus = {row["variant"].split(",")[0]: row for row in rows if row["pattern"] == PATTERNS[0]}
+    # Rank 0 talks most with rank 2, which as it is sits on the other node.
+    best = torus["contention"]["map"]
+    assert best[0] // 2 == best[2] // 2, best
+    assert torus["contention"]["predicted_us"] < torus["as it is"]["predicted_us"] <= torus["worst"]["predicted_us"]
 
 
 # An MPI whose allreduce is wrong on rank 1, wherever its handles are ints or pointers.

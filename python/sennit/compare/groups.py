@@ -27,6 +27,8 @@ def title(row: Row) -> str:
     """What a row measures but for its size and who did it, for example: Allreduce: float32 sum, 4 ranks, in place."""
     numbers = f"{row.type} {row.operator}"
     ranks = f"{row.ranks} ranks" + (f" on {row.nodes} nodes" if row.nodes > 1 else "")
+    if row.pattern:
+        return f"{row.pattern}: {BUFFERS.get(row.buffers, row.buffers)}, {ranks}"
     if row.operation == "training":
         return f"Training: {training_name(row)}, {f'buckets {row.bucket_mb} MB, ' if row.bucket_mb else ''}{ranks}"
     if row.operation.startswith(PROGRAMS):

@@ -17,8 +17,9 @@ RECORDED, MONITORING = "recorded", "monitoring"  # by sennit profile, and by Ope
 PASSED_ON = "passed_on"
 
 PUT, COLLECTIVE, BENCH_MPI = "bench put", "bench collective", "bench mpi"
+PATTERNS = "bench patterns"
 TORCH, TRAINING = "bench torch", "bench training"
-KINDS = (PUT, COLLECTIVE, BENCH_MPI, TORCH, TRAINING)
+KINDS = (PUT, COLLECTIVE, BENCH_MPI, PATTERNS, TORCH, TRAINING)
 
 
 class MeasuredOn(Part):
@@ -46,6 +47,14 @@ class Turns(Part):
     times_as_fast: float = Field(gt=0, description="Median of the rounds' ratios; above 1 sennit is faster")
     low: float = Field(gt=0, description="That median lies between these in 19 of 20 runs")
     high: float = Field(gt=0)
+
+
+class Saved(Part):
+    """What a map of ranks saves of an exchange, by rounds in turns with the order as it is."""
+
+    part: float = Field(le=1, description="Median of the rounds' 1 - time / time as it is")
+    low: float = Field(le=1, description="That median lies between these in 19 of 20 runs")
+    high: float = Field(le=1)
 
 
 class Row(Part):
@@ -83,6 +92,10 @@ class Row(Part):
     step: str = Field(default="", description="Of training: compile (torch.compile), graph (a step as a CUDA graph), "
                       "accumulate (gradients of four batches), or empty: call by call")  # fmt: skip
 
+    pattern: str = Field(default="", description="Of an exchange: who sends to whom, such as 2d-torus:2x2,w=3; its "
+                         "variant is a map, by all names that it has")  # fmt: skip
+    map: list[int] = Field(default=[], description="Of an exchange: the rank that plays each of the pattern's")
+
     median_us: float = Field(gt=0, description="Of one call on the slowest rank, one message (of a window: divided "
                              "by its messages), or one step of training")  # fmt: skip
     spread_us: float = Field(default=0, ge=0, description="Half the interquartile range; of several jobs that of all "
@@ -106,6 +119,10 @@ class Row(Part):
                        "steps of each library")  # fmt: skip
 
     sennit: Turns | None = Field(default=None, description="Where sennit took turns with this variant")
+    saved: Saved | None = Field(default=None, description="Of an exchange by another map than as it is")
+    predicted_us: float = Field(default=0, ge=0, description="Of an exchange, simulated; 0: it was not")
+    links_us: float = Field(default=0, ge=0, description="Of an exchange: what its most loaded link takes alone")
+    found_ms: float = Field(default=0, ge=0, description="To find the map, a proof not counted; 0: nobody looked")
     own_job: bool = Field(default=False, description="Measured in another job than sennit, not in turns with it")
     gain: float = Field(default=0, ge=0, description="Of sennit: the median of the ratios of neighbouring blocks of "
                         "left_us and median_us; above 1 sennit is faster")  # fmt: skip

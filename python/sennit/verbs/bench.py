@@ -1,5 +1,5 @@
 """`sennit bench put`, and `sennit bench show` for results that were kept. collective.py adds the collectives, mpi.py
-MPI, torch.py PyTorch's collectives, training.py its training."""
+MPI, patterns.py maps of ranks, torch.py PyTorch's collectives, training.py its training."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 
 from sennit.programs import process
 from sennit.programs.problem import Exit, Problem
-from sennit.verbs import recording, torch, training
+from sennit.verbs import patterns, recording, torch, training
 from sennit.verbs.collective import add_verbs
 from sennit.verbs.mpi import add_verb
 from sennit.verbs.options import Csv, Html, Markdown, OnExecutor, ResultFile, examples, executor_arguments
@@ -139,6 +139,7 @@ def put(
 
 add_verbs(app)
 add_verb(app)
+patterns.add_verb(app)
 recording.add_verb(app)
 torch.add_verb(app)
 training.add_verb(app)

@@ -9,7 +9,7 @@ from typing import Any
 
 from sennit.model.profile import Profile
 from sennit.model.profile_tables import OVER_TIME, columns, tables
-from sennit.model.result import BENCH_MPI, COLLECTIVE, PUT, TORCH, TRAINING, Result
+from sennit.model.result import BENCH_MPI, COLLECTIVE, PATTERNS, PUT, TORCH, TRAINING, Result
 
 # What the rows of each benchmark have, behind where and when they were measured.
 COLUMNS = {
@@ -19,6 +19,8 @@ COLUMNS = {
     "median_us spread_us min_us p95_us host_us gbps busbw_gbps plan blocks sms verified",
     BENCH_MPI: "operation osu variant buffers bytes window in_place type operator ranks nodes calls repetitions "
     "median_us spread_us min_us p95_us gbps sennit verified",
+    PATTERNS: "pattern variant map buffers bytes ranks nodes calls repetitions median_us spread_us min_us p95_us "
+    "gbps saved predicted_us links_us found_ms verified",
     TORCH: "operation variant way bytes type ranks runs calls repetitions median_us spread_us host_us host_spread_us "
     "host_of_runs_us plan verified",
     TRAINING: "model parallel batch bucket_mb step variant ranks runs steps median_us spread_us silent_us "

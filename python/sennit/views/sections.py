@@ -11,7 +11,7 @@ from importlib import import_module
 from rich.console import Console
 from rich.text import Text
 
-from sennit.model.result import BENCH_MPI, COLLECTIVE, TORCH, TRAINING, Result
+from sennit.model.result import BENCH_MPI, COLLECTIVE, PATTERNS, TORCH, TRAINING, Result
 from sennit.views.markdown import pipes
 from sennit.views.origin import origin, repetitions
 from sennit.views.page import facts, html_table, page
@@ -42,7 +42,7 @@ class Section:
 
 
 # Each is read when it is asked for: what it stands on takes time.
-VIEWS = {COLLECTIVE: "collectives", BENCH_MPI: "mpi", TORCH: "torch", TRAINING: "training"}
+VIEWS = {COLLECTIVE: "collectives", BENCH_MPI: "mpi", PATTERNS: "patterns", TORCH: "torch", TRAINING: "training"}
 
 
 def sections_of(result: Result) -> list[Section]:

@@ -50,7 +50,7 @@ class Calls {
         peer_(batch.layout.peer()),
         input_(batch.by_hand() ? batch.staged_input : batch.input),
         output_(batch.by_hand() ? batch.staged_output : batch.output),
-        requests_(2 * static_cast<std::size_t>(window_)) {}
+        requests_(std::max(2 * static_cast<std::size_t>(window_), std::size_t{layout_.given()} + layout_.taken())) {}
 
   /// Does `calls` calls and adds up what they took. Messages are timed from the start of the first one to the end of
   /// the last one, on the rank that sends first; collectives and one-sided calls are timed one by one.
@@ -58,6 +58,8 @@ class Calls {
     check(barrier_(setting_.world), "MPI_Barrier");
     if (is_one_sided(layout_.what.operation))
       one_sided(calls, spent);
+    else if (layout_.what.operation == Operation::exchange)
+      exchanges(calls, spent);
     else if (!is_message(layout_.what.operation))
       collectives(calls, spent);
     else if (peer_ != Layout::kNobody)
@@ -241,6 +243,29 @@ class Calls {
     send_window();
     close_window();
     check(call_.waitall(window_, sent(), ignore()), "MPI_Waitall");
+  }
+
+  /// Exchanges all messages of a pattern, one exchange after the other, as a stencil code does: ranks wait for their
+  /// own messages alone.
+  void exchanges(int calls, Spent& spent) {
+    const Part& part = *layout_.part;
+    const auto elements = [&](const Piece& piece) {
+      return static_cast<int>(piece.bytes / static_cast<unsigned>(setting_.element_bytes));
+    };
+    const auto begin = Clock::now();
+    for (int i = 0; i < calls; ++i) {
+      Request* request = requests_.data();
+      for (const Message& one : part.received)
+        check(call_.irecv(output_ + one.piece.at, elements(one.piece), setting_.type, one.peer, kTag, setting_.world,
+                          request++),
+              "MPI_Irecv");
+      for (const Message& one : part.sent)
+        check(call_.isend(input_ + one.piece.at, elements(one.piece), setting_.type, one.peer, kTag, setting_.world,
+                          request++),
+              "MPI_Isend");
+      check(call_.waitall(static_cast<int>(request - requests_.data()), requests_.data(), ignore()), "MPI_Waitall");
+    }
+    spent.us = spent.all_us = since(begin);
   }
 
   /// Makes one-sided calls between fences, since by hand the target has to copy before and after.

@@ -13,8 +13,9 @@ device::Type type_of(const Layout& layout, const device::Reduction& reduction) {
   return is_atomic(layout.what.operation) ? device::Type::int64 : reduction.type;
 }
 
-std::vector<std::byte> message(const Layout& layout, const device::Reduction& reduction, unsigned number) {
-  const std::uint64_t bytes = std::min(layout.what.bytes, collective::kPeriod);
+std::vector<std::byte> message(const Layout& layout, const device::Reduction& reduction, std::uint64_t whole,
+                               unsigned number) {
+  const std::uint64_t bytes = std::min(whole, collective::kPeriod);
   return reduces(layout.what.operation) ? collective::numbers(type_of(layout, reduction), bytes, number)
                                         : collective::noise(bytes, number);
 }
@@ -22,7 +23,7 @@ std::vector<std::byte> message(const Layout& layout, const device::Reduction& re
 }  // namespace
 
 std::vector<std::byte> given(const Layout& layout, const device::Reduction& reduction, unsigned index) {
-  return message(layout, reduction, layout.number_given(index));
+  return message(layout, reduction, layout.piece_given(index).bytes, layout.number_given(index));
 }
 
 std::vector<std::byte> before(const Layout& layout, const device::Reduction& reduction) {
@@ -32,11 +33,12 @@ std::vector<std::byte> before(const Layout& layout, const device::Reduction& red
 std::vector<std::byte> expected(const Layout& layout, const device::Reduction& reduction, unsigned index) {
   const bool fetched = is_one_sided(layout.what.operation) && !layout.is_target();
   if (!reduces(layout.what.operation) || fetched)
-    return message(layout, reduction, layout.number_taken(index, layout.source(index)));
-  auto result = message(layout, reduction, layout.number_taken(index, 0));
+    return message(layout, reduction, layout.piece_taken(index).bytes,
+                   layout.number_taken(index, layout.source(index)));
+  auto result = message(layout, reduction, layout.what.bytes, layout.number_taken(index, 0));
   // One after the other: there may be more ranks than one step takes.
   for (int rank = 1; rank < layout.contributors(); ++rank) {
-    const auto next = message(layout, reduction, layout.number_taken(index, rank));
+    const auto next = message(layout, reduction, layout.what.bytes, layout.number_taken(index, rank));
     device::Operands operands;
     operands.from[operands.sources++] = result.data();
     operands.from[operands.sources++] = next.data();

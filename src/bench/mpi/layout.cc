@@ -27,7 +27,7 @@ Result<Buffers> parse_buffers(std::string_view text) {
 }
 
 std::string describe(const Case& what) {
-  std::string text = name(what.benchmark());
+  std::string text = what.pattern ? what.pattern->name : name(what.benchmark());
   if (has_size(what.operation)) text += fmt::format(" of {}", format_bytes(what.bytes));
   if (has_window(what.operation)) text += fmt::format(", window {}", what.window);
   if (what.in_place) text += ", in place";
@@ -37,6 +37,7 @@ std::string describe(const Case& what) {
 
 unsigned Layout::given() const {
   using enum Operation;
+  if (part) return static_cast<unsigned>(part->sent.size());
   if (is_message(what.operation)) {
     if (peer() == kNobody) return 0;
     const bool answers = is_ping_pong(what.operation) || is_bidirectional(what.operation);
@@ -53,6 +54,7 @@ unsigned Layout::given() const {
 
 unsigned Layout::taken() const {
   using enum Operation;
+  if (part) return static_cast<unsigned>(part->received.size());
   if (is_message(what.operation)) {
     if (peer() == kNobody) return 0;
     const bool answers = is_ping_pong(what.operation) || is_bidirectional(what.operation);
@@ -78,6 +80,7 @@ int Layout::contributors() const {
 }
 
 std::uint64_t Layout::room(const Case& what, int ranks) {
+  if (what.pattern) return most_bytes(*what.pattern);
   if (what.operation == Operation::compare_and_swap) return 2 * what.bytes;
   if (is_of_two(what.operation)) return what.bytes * static_cast<unsigned>(what.window);
   const bool many = gathers(what.operation) || scatters(what.operation);
@@ -90,6 +93,7 @@ unsigned Layout::number(int from, unsigned index) const {
 }
 
 unsigned Layout::number_taken(unsigned index, int from) const {
+  if (part) return part->received[index].number;
   if (is_of_two(what.operation)) return number(from, index);
   if (is_of_neighbours(what.operation)) {
     // The rank on a rank's left has it on its right.
@@ -100,6 +104,7 @@ unsigned Layout::number_taken(unsigned index, int from) const {
 }
 
 int Layout::source(unsigned index) const {
+  if (part) return part->received[index].peer;
   if (is_of_two(what.operation)) return peer();
   if (is_of_neighbours(what.operation)) return neighbour(static_cast<int>(index));
   return gathers(what.operation) ? static_cast<int>(index) : kRoot;

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "bench/mpi/operation.h"
+#include "bench/mpi/part.h"
 
 namespace sennit::bench::mpi {
 
@@ -30,6 +32,7 @@ struct Case {
   int window = 1;  ///< messages in flight
   bool in_place = false;
   Style style = Style::blocking;
+  std::shared_ptr<const Pattern> pattern = nullptr;  ///< of an exchange; null of all others
 
   Benchmark benchmark() const { return {operation, style}; }
   /// Counts the messages of one call that follow each other, and share its time.
@@ -42,7 +45,8 @@ std::string describe(const Case& what);
 struct Layout {
   Case what;
   int rank = 0, size = 1;
-  int nodes = 1;  ///< that ranks are taken for
+  int nodes = 1;                               ///< that ranks are taken for
+  std::shared_ptr<const Part> part = nullptr;  ///< of an exchange: what this rank sends and receives
 
   static constexpr int kRoot = 0;
   static constexpr int kNobody = -1;
@@ -71,8 +75,15 @@ struct Layout {
   unsigned taken() const;
   /// Returns how many ranks, the first ones, go into what this rank gets, where the operation reduces.
   int contributors() const;
-  std::uint64_t input_bytes() const { return given() * what.bytes; }
-  std::uint64_t output_bytes() const { return taken() * what.bytes; }
+  /// Returns where the message at place `index` lies, from the first of those given, or taken.
+  Piece piece_given(unsigned index) const {
+    return part ? part->sent[index].piece : Piece{index * what.bytes, what.bytes};
+  }
+  Piece piece_taken(unsigned index) const {
+    return part ? part->received[index].piece : Piece{index * what.bytes, what.bytes};
+  }
+  std::uint64_t input_bytes() const { return part ? part->sent_bytes() : given() * what.bytes; }
+  std::uint64_t output_bytes() const { return part ? part->received_bytes() : taken() * what.bytes; }
 
   /// Returns whether input and output are in one buffer: they are in place, and always in a bcast.
   bool one_buffer() const { return what.in_place || what.operation == Operation::bcast; }
@@ -86,7 +97,7 @@ struct Layout {
   /// Returns the number that tells the contents of the message that this rank gives at place `index`. number_taken()
   /// returns that of the message that comes at place `index`: where the operation reduces, of `from`'s message that
   /// goes into it.
-  unsigned number_given(unsigned index) const { return number(rank, index); }
+  unsigned number_given(unsigned index) const { return part ? part->sent[index].number : number(rank, index); }
   unsigned number_taken(unsigned index, int from) const;
   /// Returns the rank whose message comes at place `index`, where nothing is reduced.
   int source(unsigned index) const;

@@ -27,6 +27,7 @@ enum class Operation {
   put_bandwidth,  ///< several at a time
   put_bidirectional,
   get_bandwidth,
+  exchange,  ///< of a pattern: every rank sends to its neighbours at once; by --patterns alone
   allreduce,
   reduce,
   bcast,

@@ -79,9 +79,25 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--ranks-per-node", options.ranks_per_node,
                  "Take each so many ranks of this machine for a node: what leaves it goes through the MPI")
       ->check(CLI::Range(1, 4096));
+  app.add_option(
+         "--patterns", options.patterns,
+         "Instead of --operations: exchanges of the patterns and by the maps that `sennit-map variants` wrote "
+         "to this file")
+      ->check(CLI::ExistingFile);
   app.add_option("--seconds", options.seconds, "Time for each variant of each size")
       ->check(CLI::Range(0.001, 3600.0));
   app.add_flag("--progress", options.progress, "Report progress on stderr, one JSON line a step");
+}
+
+Result<std::vector<Buffers>> buffers_of(const Options& options, bool gpus) {
+  std::vector<Buffers> places;
+  for (const std::string& text : options.buffers) {
+    auto buffers = parse_buffers(text);
+    if (!buffers) return std::move(buffers).status().in("--buffers");
+    places.push_back(*buffers);
+  }
+  if (places.empty()) places = {gpus ? Buffers::gpu : Buffers::host};
+  return places;
 }
 
 Result<int> nodes_of(const Options& options, int ranks) {
@@ -104,14 +120,8 @@ Result<Cases> cases_of(const Options& options, bool fast, bool gpus, int ranks) 
   if (!benchmarks) return benchmarks.status();
   auto sizes = sizes_of(options, device::bytes_of(numbers->reduction.type), fast);
   if (!sizes) return sizes.status();
-  std::vector<Buffers> places;
-  for (const std::string& text : options.buffers) {
-    auto buffers = parse_buffers(text);
-    if (!buffers) return std::move(buffers).status().in("--buffers");
-    places.push_back(*buffers);
-  }
-  if (places.empty()) places = {gpus ? Buffers::gpu : Buffers::host};
-
+  const auto places = buffers_of(options, gpus);
+  if (!places) return places.status();
   Cases cases;
   const auto add = [&](const Case& one) {
     if (std::ranges::count(cases.list, one) != 0) return;
@@ -123,11 +133,11 @@ Result<Cases> cases_of(const Options& options, bool fast, bool gpus, int ranks) 
   };
   for (const auto& [operation, style] : *benchmarks) {
     if (!has_size(operation)) {
-      add({operation, places.front(), 0, 1, false, style});
+      add({operation, places->front(), 0, 1, false, style});
       continue;
     }
     const auto own = is_atomic(operation) ? std::vector<std::uint64_t>{8} : *sizes;
-    for (const Buffers buffers : places) {
+    for (const Buffers buffers : *places) {
       if (!is_of_two(operation) && (buffers == Buffers::gpu_host || buffers == Buffers::host_gpu)) continue;
       for (const int window : has_window(operation) ? options.windows : std::vector<int>{1})
         for (const bool in_place : {false, true}) {

@@ -16,7 +16,7 @@ struct Options {
   std::vector<std::string> operations = {"latency", "bandwidth", "bidirectional", "allreduce", "bcast", "alltoall"};
   std::vector<std::string> sizes, buffers, versus;
   std::vector<int> windows = {1, 64};
-  std::string type = "float32", op = "sum", library, bind = "auto";
+  std::string type = "float32", op = "sum", library, bind = "auto", patterns;
   double seconds = 0.3;
   int ranks_per_node = 0;  ///< 0: as they are
   bool in_place = false, direct = false, progress = false;
@@ -26,6 +26,9 @@ struct Options {
 };
 
 void add_options(CLI::App& app, Options& options);
+
+/// Returns the kinds of --buffers; by default one, of GPUs where there are some. Errors: invalid_argument.
+Result<std::vector<Buffers>> buffers_of(const Options& options, bool gpus);
 
 /// Returns how many nodes the ranks are taken for; 1 where the ranks are as they are. Errors: invalid_argument.
 Result<int> nodes_of(const Options& options, int ranks);

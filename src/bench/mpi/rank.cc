@@ -13,6 +13,7 @@
 
 #include "bench/measure/watchdog.h"
 #include "bench/mpi/binding.h"
+#include "bench/mpi/patterns.h"
 #include "bench/mpi/result.h"
 #include "bench/put/result.h"
 #include "bench/put/version.h"
@@ -90,7 +91,9 @@ class Rank {
     nodes_ = *nodes;
     if (auto status = agree_on_gpus(); !status) return status;
     if (auto status = bind(); !status) return status;
-    auto cases = cases_of(options_, has_gpu_ && !memories_->emulated(), has_gpu_, job_->size());
+    auto cases = options_.patterns.empty()
+                     ? cases_of(options_, has_gpu_ && !memories_->emulated(), has_gpu_, job_->size())
+                     : cases_of_patterns();
     if (!cases) return cases.status();
     warnings_.insert(warnings_.end(), cases->warnings.begin(), cases->warnings.end());
     leave_out_lacking(*cases);
@@ -102,13 +105,27 @@ class Rank {
     measure::Watchdog watchdog(kLongest, give_up);
     long done = 0;
     for (const Case& what : cases->list) {
+      const auto index = std::size_t(done);
       progress.step(done++, long(cases->list.size()), describe(what));
       watchdog.begin(describe(what));
-      if (auto status = measure_one(rig, what); !status) return status;
+      auto status = patterns_.empty() ? measure_one(rig, what) : measure_pattern(rig, patterns_[index]);
+      if (!status) return status;
     }
     watchdog.rest();
     if (reports()) print_document(cases->list);
     return {};
+  }
+
+  Result<Cases> cases_of_patterns() {
+    const auto buffers = buffers_of(options_, has_gpu_);
+    if (!buffers) return buffers.status();
+    auto patterns =
+        read_patterns(options_.patterns, *buffers, device::bytes_of(numbers_.reduction.type), job_->size());
+    if (!patterns) return patterns.status();
+    patterns_ = std::move(*patterns);
+    Cases cases;
+    for (const PatternCase& each : patterns_) cases.list.push_back(each.what);
+    return cases;
   }
 
   /// Leaves out operations that came with MPI 4.0 and that an older MPI lacks; where no other is left, that is all
@@ -139,6 +156,11 @@ class Rank {
     for (const std::string& name : *names) {
       if (!has_gpu_ || memories_->emulated() || of(name) == 1) continue;
       const auto shared = fmt::format("{} ranks share the GPU {}", of(name), name);
+      if (!options_.patterns.empty()) {
+        // Maps are of interest for several ranks a GPU, too; what two ranks of one send each other takes no link.
+        warnings_.push_back(shared + ": they take turns on it; start MPS for them to work at once.");
+        break;
+      }
       if (asked)
         return Status(Code::unsupported, shared, "--buffers gpu",
                       "Start at most one rank a GPU, or measure --buffers host");
@@ -220,6 +242,21 @@ class Rank {
     return {};
   }
 
+  Status measure_pattern(Rig& rig, const PatternCase& one) {
+    std::vector<Variant> variants;
+    for (const PatternMap& each : one.maps) {
+      variants.push_back(each.variant);
+      variants.back().with_sennit = has_sennit_;
+      if (auto status = rig.verify(one.what, variants.back()); !status) return status;
+    }
+    auto times = rig.time(one.what, variants, options_.seconds);
+    if (!times) return std::move(times).status().in(describe(one.what));
+    for (std::size_t i = 0; i < variants.size(); ++i)
+      rows_.push_back(
+          map_to_json({one.what, job_->rank(), job_->size(), nodes_}, one.maps[i], numbers_, (*times)[i]));
+    return {};
+  }
+
   void print_document(const std::vector<Case>& cases) {
     const std::string executor = !has_gpu_ ? "host" : std::string(device::name(memories_->executor()->kind()));
     auto known = machine::known_machine(
@@ -250,7 +287,7 @@ class Rank {
                            {"direct", options_.direct},
                            {"preloaded", has_sennit_}};
     Json document = put::document(machine, models_, settings, outcome);
-    document["kind"] = "bench mpi";
+    document["kind"] = patterns_.empty() ? "bench mpi" : "bench patterns";
     document["rows"] = rows_;
     print(document);
   }
@@ -267,6 +304,7 @@ class Rank {
   std::string binding_;
   std::vector<int> cores_;
   std::vector<std::string> models_, warnings_;
+  std::vector<PatternCase> patterns_;
   Json rows_ = Json::array();
 };
 

@@ -46,6 +46,21 @@ Json to_json(const Layout& layout, const Variant& variant, const Numbers& number
   return row;
 }
 
+Json map_to_json(const Layout& layout, const PatternMap& mapped, const Numbers& numbers, const Times& times) {
+  Json row = to_json(layout, mapped.variant, numbers, {times.summary, times.calls, {}});
+  row["gbps"] =
+      gigabytes_per_second(static_cast<std::uint64_t>(layout.what.pattern->traffic.bytes()), times.summary.median_us);
+  row["pattern"] = layout.what.pattern->name;
+  row["map"] = mapped.variant.map;
+  row["predicted_us"] = mapped.predicted_us;
+  row["links_us"] = mapped.links_us;
+  row["found_ms"] = mapped.found_ms;
+  if (times.against.ratio > 0)
+    row["saved"] = {
+        {"part", 1 - times.against.ratio}, {"low", 1 - times.against.high}, {"high", 1 - times.against.low}};
+  return row;
+}
+
 std::vector<std::string> unsteady(const Json& rows) {
   std::size_t count = 0;
   for (const Json& row : rows)

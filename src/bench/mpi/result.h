@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/json.h"
-#include "bench/mpi/rig.h"
+#include "bench/mpi/patterns.h"
 
 namespace sennit::bench::mpi {
 
@@ -14,6 +14,9 @@ namespace sennit::bench::mpi {
 double gbps(const Layout& layout, double median_us);
 
 Json to_json(const Layout& layout, const Variant& variant, const Numbers& numbers, const Times& times);
+
+/// One map of a pattern, as a row of the document. What it saves is of the rounds' ratios to the order as it is.
+Json map_to_json(const Layout& layout, const PatternMap& mapped, const Numbers& numbers, const Times& times);
 
 /// Warns of what may mislead, each sentence ending with what to do.
 std::vector<std::string> unsteady(const Json& rows);

@@ -60,6 +60,8 @@ Status Rig::allocate(const std::vector<Case>& cases) {
 Batch Rig::batch(const Case& what, const Variant& variant) const {
   Batch batch;
   batch.layout = {what, job_.rank(), job_.size()};
+  if (what.pattern)
+    batch.layout.part = std::make_shared<const Part>(part_of(*what.pattern, variant.map, job_.rank()));
   batch.with_sennit = variant.with_sennit;
   batch.variant = variant.name;
   const Layout& layout = batch.layout;
@@ -97,23 +99,22 @@ Status Rig::prepare(const Batch& batch) {
     return status;
   if (updates(layout.what.operation) && layout.is_target())
     if (auto status = write(batch.output, layout.what.bytes, before(layout, reduction_)); !status) return status;
-  for (unsigned index = 0; index < layout.given(); ++index)
-    if (auto status =
-            write(batch.input + index * layout.what.bytes, layout.what.bytes, given(layout, reduction_, index));
-        !status)
-      return status;
+  for (unsigned index = 0; index < layout.given(); ++index) {
+    const auto [at, bytes] = layout.piece_given(index);
+    if (auto status = write(batch.input + at, bytes, given(layout, reduction_, index)); !status) return status;
+  }
   return {};
 }
 
 Status Rig::check(const Batch& batch) {
   const Layout& layout = batch.layout;
-  const std::uint64_t bytes = layout.what.bytes;
-  std::vector<std::byte> got(std::max(std::min(bytes, kPiece), kMargin));
+  std::vector<std::byte> got(std::max(kPiece, kMargin));
   for (unsigned index = 0; index < layout.taken(); ++index) {
+    const auto [begin, bytes] = layout.piece_taken(index);
     const std::vector<std::byte> right = expected(layout, reduction_, index);
     for (std::uint64_t at = 0; at < bytes; at += kPiece) {
       const std::uint64_t some = std::min(kPiece, bytes - at);
-      if (auto status = memories_.copy(got.data(), batch.output + index * bytes + at, some); !status) return status;
+      if (auto status = memories_.copy(got.data(), batch.output + begin + at, some); !status) return status;
       if (const auto wrong = first_wrong(std::span(got).first(some), right))
         return Status(Code::corrupt, fmt::format("byte {} of message {} is wrong", at + *wrong, index), {},
                       "Do not trust this MPI with such buffers; please report it");
@@ -173,7 +174,8 @@ Result<std::vector<Times>> Rig::time(const Case& what, const std::vector<Variant
       if (round >= 0) samples[index].push_back(ran->us);
     }
   std::vector<Times> times;
-  const auto own = std::ranges::find(variants, true, &Variant::with_sennit) - variants.begin();
+  // Maps of an exchange are compared with the order as it is, which comes first.
+  const auto own = what.pattern ? 0 : std::ranges::find(variants, true, &Variant::with_sennit) - variants.begin();
   for (std::size_t i = 0; i < variants.size(); ++i) {
     Times one{measure::summarise(samples[i]), planned.calls[i], {}};
     if (own < count && static_cast<std::ptrdiff_t>(i) != own)

@@ -15,15 +15,17 @@ namespace sennit::bench::mpi {
 struct Variant {
   std::string name;
   bool with_sennit = false;
-  bool by_hand = false;  ///< GPU buffers are copied to pinned memory and back around MPI's own function
+  bool by_hand = false;    ///< GPU buffers are copied to pinned memory and back around MPI's own function
+  std::vector<int> map{};  ///< of an exchange: the rank that plays each of the pattern's
 };
 inline constexpr const char* kOwn = "sennit";
 
 /// Holds the times of one variant, of one call, or of one message of a window, on the slowest rank.
 struct Times {
   measure::Summary summary;
-  int calls = 0;   ///< in a batch
-  Paired against;  ///< how many times as fast `sennit` was, round by round; of `sennit` itself nothing
+  int calls = 0;  ///< in a batch
+  /// How many times as fast `sennit` was, or of an exchange the first variant, round by round; of that one nothing.
+  Paired against;
 };
 
 class Rig {
