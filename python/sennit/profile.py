@@ -7,6 +7,8 @@ run.rows.to_pandas()  # where pandas is installed; to_arrow() where pyarrow is
 
 with sennit.profile.phase("exchange"):  # in the program; nothing happens where nobody profiles
     ...
+with sennit.profile.paused():  # what is within is not recorded
+    ...
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from sennit.programs.load_profile import Tables
 
 _open: list[str] = []  # phases that this process is in, the innermost last
+_pauses: list[bool] = []  # as many as `paused()` are open
 
 
 def load(folder: str | Path) -> Tables:
@@ -46,15 +49,31 @@ def phase(name: str) -> Iterator[None]:
         _begin(_open[-1] if _open else "")
 
 
+@contextmanager
+def paused() -> Iterator[None]:
+    """Calls of MPI and NCCL within are passed on and not recorded, those of other threads too. This is no part of the
+    profile's run time."""
+    _pauses.append(True)
+    _pause(paused=True)
+    try:
+        yield
+    finally:
+        _pauses.pop()
+        _pause(paused=bool(_pauses))
+
+
 @cache
-def _function() -> Callable[[bytes], int] | None:
+def _function(name: str, argument: type[ctypes.c_char_p] | type[ctypes.c_int]) -> Callable[[bytes | int], int] | None:
     """What the preloaded library exports."""
-    name = "sennit_profile_phase"
     program = ctypes.CDLL(None)
-    return ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p)((name, program)) if hasattr(program, name) else None
+    return ctypes.CFUNCTYPE(ctypes.c_int, argument)((name, program)) if hasattr(program, name) else None
 
 
 def _begin(name: str) -> None:
-    function = _function()
-    if function is not None:
+    if (function := _function("sennit_profile_phase", ctypes.c_char_p)) is not None:
         function(name.encode())
+
+
+def _pause(*, paused: bool) -> None:
+    if (function := _function("sennit_profile_pause", ctypes.c_int)) is not None:
+        function(paused)

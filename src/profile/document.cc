@@ -64,6 +64,7 @@ Json of(const Rank& rank) {
           {"ended", name(rank.end)},
           {"started_unix", static_cast<double>(rank.wall_ns) / 1e9},
           {"seconds", static_cast<double>(rank.run_ns()) / 1e9},
+          {"paused_seconds", seconds(rank.paused_ns)},
           {"inside_seconds", inside},
           {"calls", calls},
           {"at_once", at_once},

@@ -18,7 +18,7 @@
 namespace sennit::profile {
 
 inline constexpr std::array<char, 8> kMagic{'s', 'e', 'n', 'n', 'i', 't', 'p', 'f'};
-inline constexpr std::uint32_t kVersion = 3;
+inline constexpr std::uint32_t kVersion = 4;
 
 /// The kind of memory that one side of a call uses. Numbers are part of the file.
 enum class Memory : std::uint8_t { absent, host, pinned, managed, device };
@@ -63,12 +63,15 @@ struct Header {
   std::atomic<double> ns_per_tick;        ///< of that clock, as far as is known; more and more exact
   std::uint64_t clock_error_ns;           ///< by which times of processes of one host may differ
   std::atomic<std::uint64_t> init, last;  ///< the first call's end (MPI_Init), the last one's or the finalization
-  std::atomic<std::uint64_t> calls_lost;  ///< calls that the rings no longer have; the sums do
+  std::atomic<std::uint64_t> paused;      ///< between these two, of pauses that are over
+  std::atomic<std::uint64_t> paused_since;  ///< 0: no call is left out now
+  std::atomic<std::uint64_t> calls_lost;    ///< calls that the rings no longer have; the sums do
   std::atomic<std::uint64_t> classes_lost;  ///< calls whose class found no slot: summed by function alone
   std::atomic<std::uint32_t> functions, communicators, reductions, types, phases, hows;  ///< names that are there
   std::atomic<std::uint32_t> variables;                                                  ///< that are there
   std::atomic<std::uint64_t> samples;                     ///< so far; the next one's place is this modulo kSamples
   std::atomic<std::uint64_t> kernels_begin, kernels_end;  ///< while kernels were collected; 0: they were not
+  std::atomic<std::uint64_t> kernels_paused;              ///< of that time: their calls were not recorded
   std::atomic<std::uint64_t> kernels;                     ///< and copies, those of graphs too
   std::atomic<std::uint64_t> kernels_of_graphs;           ///< which are of no call, and in no time below
   std::atomic<std::uint64_t> kernels_lost;                ///< that had not ended at the collection's end

@@ -104,7 +104,8 @@ Sums sums_of(const Sum& sum, Class of, const Ticks& ticks) {
 
 Kernels kernels_of(const Header& header, const Ticks& ticks) {
   const std::uint64_t begin = value(header.kernels_begin), end = value(header.kernels_end);
-  return {begin != 0 && end > begin ? ticks.length(end - begin) : 0,
+  const std::uint64_t collected = begin != 0 && end > begin ? end - begin : 0;
+  return {ticks.length(collected - std::min(collected, value(header.kernels_paused))),
           value(header.kernels),
           value(header.kernels_of_graphs),
           value(header.kernels_lost),
@@ -247,6 +248,10 @@ Result<Rank> read_rank(std::span<const std::byte> content, std::string_view orig
   }
   if (rank.last_ns == 0)
     for (const TimedCall& one : rank.calls) rank.last_ns = std::max(rank.last_ns, one.call.end);
+  rank.paused_ns = ticks.length(value(header.paused));
+  if (const std::uint64_t since = std::max(ticks.time(value(header.paused_since)), rank.init_ns);
+      value(header.paused_since) != 0 && rank.init_ns != 0 && rank.last_ns > since)
+    rank.paused_ns += rank.last_ns - since;
   return rank;
 }
 

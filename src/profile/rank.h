@@ -1,6 +1,7 @@
 // This file reads one process's file (layout.h) into values, after the process's end, or after its death.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <span>
@@ -70,6 +71,7 @@ struct Rank {
   End end = End::running;  ///< running: it was killed, or has not ended yet
   std::int64_t wall_ns = 0;
   std::uint64_t init_ns = 0, last_ns = 0;  ///< `last_ns`: of what is known, where the process was killed
+  std::uint64_t paused_ns = 0;             ///< between them, when calls were not recorded
   Kernels kernels;
   std::uint64_t clock_error_ns = 0;
   std::uint64_t calls_lost = 0, classes_lost = 0;
@@ -80,8 +82,12 @@ struct Rank {
   std::vector<Sampled> variables;
   std::vector<TimedCall> calls;  ///< by thread, in order; of all threads not sorted
 
-  /// The time that the process's share is of: from MPI_Init's end, or the first call, to the end.
-  std::uint64_t run_ns() const { return last_ns > init_ns ? last_ns - init_ns : 0; }
+  /// The time that the process's share is of: from MPI_Init's end, or the first call, to the end, without pauses. 0
+  /// of a process that ended before.
+  std::uint64_t run_ns() const {
+    const std::uint64_t whole = init_ns != 0 && last_ns > init_ns ? last_ns - init_ns : 0;
+    return whole - std::min(whole, paused_ns);
+  }
 };
 
 /// Reads a file's content, which is believed in nothing. `origin` names it in errors. Errors: corrupt (no such file,

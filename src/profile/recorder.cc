@@ -369,6 +369,19 @@ void Recorder::begin_run(std::uint64_t time) {
     tables_->header.init.compare_exchange_strong(none, time, std::memory_order_relaxed);
 }
 
+void Recorder::pause(bool paused) {
+  Header& header = tables_->header;
+  const std::lock_guard lock(names_);
+  const std::uint64_t since = value(header.paused_since);
+  if (paused == (since != 0)) return;
+  if (!paused) {
+    const bool has_ended = header.end.load(std::memory_order_relaxed) != End::running;
+    const std::uint64_t begin = std::max(since, value(header.init)), end = has_ended ? value(header.last) : now();
+    if (value(header.init) != 0 && end > begin) set(header.paused, value(header.paused) + end - begin);
+  }
+  set(header.paused_since, paused ? now() : 0);
+}
+
 void Recorder::end_run(std::uint64_t time, End end) {
   calibrate();
   set(tables_->header.last, time);

@@ -99,6 +99,9 @@ class Recorder {
   /// The run's end: MPI_Finalize's begin, or the process's exit. A call after it sets it anew.
   void end_run(std::uint64_t time, End end);
 
+  /// From now on calls are not told, or they are again: what lies between is no part of the run's time.
+  void pause(bool paused);
+
   Header& header() { return tables_->header; }
   const Header& header() const { return tables_->header; }
   /// The file's content, as far as threads have published it.
@@ -125,7 +128,7 @@ class Recorder {
   Block* const blocks_;
   const Clock clock_;
   const std::uint64_t serial_;  ///< tells recorders of this process apart, for what threads keep of one
-  std::mutex names_;            ///< taken alone, while a name is looked for and added
+  std::mutex names_;            ///< taken alone, while a name is looked for and added, or a pause begins or ends
 };
 
 }  // namespace sennit::profile

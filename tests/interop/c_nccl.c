@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "../../include/sennit/profile.h"
+
 int rank, size;
 const char* folder;
 ncclComm_t comm;
@@ -411,6 +413,25 @@ static void replayed(void) {
   end();
 }
 
+/* Calls that are not recorded, alone and in a group; and of a communicator that begins meanwhile. */
+static void paused(void) {
+  init();
+  buffers();
+  fill(1000);
+  (void)sennit_profile_pause(1);
+  ncclComm_t other;
+  check(ncclCommSplit(comm, 0, rank, &other, NULL), "split");
+  check(ncclAllReduce(in, out, 1000, ncclFloat, ncclSum, comm, NULL), "allreduce");
+  check(ncclGroupStart(), "group");
+  for (int i = 0; i < 2; ++i) check(ncclAllReduce(in, out, 1000, ncclFloat, ncclSum, comm, NULL), "allreduce");
+  check(ncclGroupEnd(), "group");
+  (void)sennit_profile_pause(0);
+  check(ncclAllReduce(in, out, 1000, ncclFloat, ncclSum, comm, NULL), "allreduce");
+  check(ncclAllGather(in, out, 10, ncclFloat, other, NULL), "allgather");
+  check(ncclCommDestroy(other), "destroy");
+  end();
+}
+
 int main(int count, char** arguments) {
   if (count != 5) return 2;
   rank = atoi(arguments[1]);
@@ -458,6 +479,7 @@ int main(int count, char** arguments) {
     {"starting", starting},
     {"simulated", simulated},
     {"replayed", replayed},
+    {"paused", paused},
 #ifndef OLD
     {"configured", configured},
     {"grown", grown},

@@ -168,6 +168,59 @@ def test_what_ends_a_request_is_told_to_its_begin(name: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("name", ["mpich", "openmpi"])
+def test_calls_in_a_pause_are_not_recorded_and_what_is_around_it_is_whole(name: str, tmp_path: Path) -> None:
+    program, _ = have(name, "c_paused.c")
+    document = profiled(program, tmp_path / "run")
+    told: dict[str, Counter[str]] = {part: Counter() for part in ("calls", "requests", "unseen", "bytes_in")}
+    for row in document["rows"]:
+        for part, counts in told.items():
+            counts[row["function"]] += row[part]
+    made = {"MPI_Irecv": 2, "MPI_Isend": 2, "MPI_Waitall": 1, "MPI_Wait": 1, "MPI_Comm_free": 1, "MPI_Barrier": 1,
+            "MPI_Finalize": 1}  # fmt: skip
+    assert told["calls"] == {name: RANKS * times for name, times in made.items()} | {"MPI_Allreduce": 2 * 3 + 2}
+    assert +told["requests"] == {"MPI_Irecv": RANKS, "MPI_Isend": RANKS}
+    assert +told["unseen"] == {"MPI_Irecv": RANKS, "MPI_Isend": RANKS}, "these ended in the pause"
+    assert told["bytes_in"]["MPI_Isend"] == RANKS * 2 * 800
+    assert {each["function"]: each["calls"] for each in document["skew"]}["MPI_Allreduce"] == 3, "numbers went on"
+    for rank in document["ranks"]:
+        assert rank["ended"] == "finalized"
+        assert rank["paused_seconds"] > 0.05
+        assert 0 < rank["seconds"]
+
+
+PAUSING = """
+import sennit.profile
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+world.Barrier()
+with sennit.profile.paused():
+    world.Barrier()
+    with sennit.profile.paused():
+        world.Barrier()
+    world.Barrier()
+world.Barrier()
+if world.Get_rank() == 0:
+    print("all arrived")
+"""
+
+
+def test_python_pauses_too_and_pauses_within_pauses(tmp_path: Path) -> None:
+    pytest.importorskip("mpi4py")
+    program, _ = have("mpich", "c_paused.c")
+    *launch, _ = program.start(RANKS)
+    folder = tmp_path / "run"
+    command = [*SENNIT, "profile", "-o", str(folder), "--", *launch, sys.executable, "-c", PAUSING]
+    done = start(program.found, tmp_path, *command)
+    assert (done.returncode, done.stdout) == (0, "all arrived\n"), done.stderr
+    assert "paused" in done.stderr
+    document = report(folder)
+    assert calls(document)["MPI_Barrier"] == 2 * RANKS
+    assert all(rank["paused_seconds"] > 0 for rank in document["ranks"])
+    without = start(program.found, tmp_path, *launch, sys.executable, "-c", PAUSING)
+    assert (without.returncode, without.stdout) == (0, "all arrived\n"), without.stderr
+
+
+@pytest.mark.parametrize("name", ["mpich", "openmpi"])
 def test_who_did_a_collective_that_ends_in_a_request_is_known_at_its_end(name: str, tmp_path: Path) -> None:
     program, _ = have(name, "c_buffers.c")
     document = profiled(program, tmp_path / "run", "--accelerate")
@@ -338,6 +391,21 @@ def test_beside_another_profiler_kernels_are_refused_and_events_tell_the_time(tm
     assert document["gpu_times"] == "sampled"
     assert "another profiler" in document["ranks"][0]["kernels"]["refused"]
     assert sum(row["device_calls"] for row in document["rows"]) > 0
+
+
+def test_calls_of_nccl_in_a_pause_are_neither_recorded_nor_timed(tmp_path: Path) -> None:
+    program, library = nccl_programs.have()
+    settings = observing(tmp_path, nccl_programs.driver_with_events(), SENNIT_PROFILE_GPU_TIMES="all")
+    nccl_programs.expect_right(program.run("paused", RANKS, library, settings))
+    document = report(tmp_path)
+    made = calls(document)
+    assert (made["ncclAllReduce"], made["ncclAllGather"], made["ncclGroupEnd"], made["ncclCommSplit"]) == (
+        RANKS, RANKS, 0, 0
+    )  # fmt: skip
+    assert sum(row["device_calls"] for row in document["rows"]) == 2 * RANKS
+    assert {row["communicator_size"] for row in document["rows"] if row["function"] == "ncclAllGather"} == {RANKS}
+    assert {each["function"]: each["calls"] for each in document["skew"]} == {"ncclAllReduce": 1, "ncclAllGather": 1}
+    assert all(rank["paused_seconds"] > 0 for rank in document["ranks"])
 
 
 def test_replays_of_a_graph_are_counted(tmp_path: Path) -> None:

@@ -36,6 +36,57 @@ TEST(ReadRank, GivesBackWhatWasWritten) {
   EXPECT_EQ(rank.calls.size(), 2000u);
 }
 
+TEST(ReadRank, PausesAreNoPartOfTheRun) {
+  const auto paused_of = [](auto&& run) {
+    const MadeUp made(0, 1);
+    Recorder& recorder = *made.recorder;
+    const std::uint64_t begin = recorder.now();
+    run(recorder, begin);
+    const Rank rank = made.read().value();
+    EXPECT_EQ(rank.run_ns() + rank.paused_ns, rank.last_ns > rank.init_ns ? rank.last_ns - rank.init_ns : 0);
+    return rank.paused_ns;
+  };
+  const auto wait = [](const Recorder& recorder, std::uint64_t ns) {
+    for (const std::uint64_t begin = recorder.now(); recorder.now() - begin < ns;) continue;
+  };
+  constexpr std::uint64_t kPause = 100'000;
+  EXPECT_GE(paused_of([&](Recorder& recorder, std::uint64_t begin) {
+              recorder.begin_run(begin);
+              for (int i = 0; i < 2; ++i) {
+                recorder.pause(true);
+                recorder.pause(true);
+                wait(recorder, kPause);
+                recorder.pause(false);
+              }
+              recorder.pause(false);
+              recorder.end_run(recorder.now(), End::finalized);
+            }),
+            2 * kPause);
+  EXPECT_GE(paused_of([&](Recorder& recorder, std::uint64_t begin) {
+              recorder.pause(true);  // before the run, and to its end
+              recorder.begin_run(begin + 1);
+              wait(recorder, kPause);
+              recorder.end_run(recorder.now(), End::exited);
+              wait(recorder, kPause);
+              recorder.pause(false);
+            }),
+            kPause - 1);
+  EXPECT_EQ(paused_of([&](Recorder& recorder, std::uint64_t) {
+              recorder.pause(true);
+              wait(recorder, kPause);
+              recorder.pause(false);
+              recorder.begin_run(recorder.now());
+              recorder.pause(true);  // and is killed
+            }),
+            0u);
+}
+
+TEST(ReadRank, AProcessThatEndsBeforeItsRunHasNoTime) {
+  const MadeUp made(0, 1);
+  made.recorder->end_run(made.recorder->now(), End::exited);
+  EXPECT_EQ(made.read().value().run_ns(), 0u);
+}
+
 TEST(ReadRank, TicksBecomeNanoseconds) {
   const MadeUp made(0, 1);
   Header& header = made.recorder->header();
@@ -68,7 +119,7 @@ TEST(ReadRank, RefusesOtherVersionsByName) {
   std::memcpy(content.data() + offsetof(Header, version), &version, sizeof version);
   const Status status = read_rank(content, "newer").status();
   EXPECT_EQ(status.code(), Code::unsupported);
-  EXPECT_NE(status.text().find("version 4"), std::string::npos) << status.text();
+  EXPECT_NE(status.text().find("version 5"), std::string::npos) << status.text();
 }
 
 /// Any byte changed: an error or a value, never more. The sanitizers look on.

@@ -39,6 +39,7 @@ class Rank(Part):
     ended: Literal["killed", "finalized", "exited"]
     started_unix: NonNegativeFloat = 0
     seconds: NonNegativeFloat
+    paused_seconds: NonNegativeFloat = Field(default=0, description="When it recorded nothing; not in `seconds`")
     inside_seconds: NonNegativeFloat = Field(default=0, description="In calls, of all threads and from start to end")
     calls: NonNegativeInt
     at_once: NonNegativeInt

@@ -109,10 +109,12 @@ def run(profile: Profile) -> str:
     hosts = len({rank.host for rank in profile.ranks})
     libraries = " and ".join(each for each in (profile.mpi, profile.nccl) if each)
     calls = sum(row.calls for row in profile.rows)
+    paused = sum(rank.paused_seconds for rank in profile.ranks) / max(1, ranks)
     return (
         f"{ranks} {'process' if ranks == 1 else 'processes'} on {hosts} {'host' if hosts == 1 else 'hosts'}"
         f"{f', {libraries}' if libraries else ''}{', accelerated' if profile.accelerated else ''}; "
-        f"{units.three_digits(profile.seconds)} s, {calls} calls."
+        f"{units.three_digits(profile.seconds)} s"
+        f"{f' beside {units.three_digits(paused)} s paused' if paused else ''}, {calls} calls."
     )
 
 

@@ -70,7 +70,17 @@ static int tell_phase(const char* name) {
   return begin != NULL;
 }
 
+static int early_pause;
+
+static int tell_pause(int paused) {
+  int (*pause)(int) = NULL;
+  void* const library = observer_library;
+  if (library != NULL) *(void**)&pause = dlsym(library, "sennit_profile_pause");
+  return pause != NULL ? pause(paused) : 0;
+}
+
 void sennit_front_observed(void) {
+  if (early_pause && tell_pause(1)) early_pause = 0;
   if (early_phase[0] != 0 && tell_phase(early_phase)) early_phase[0] = 0;
 }
 
@@ -82,6 +92,15 @@ __attribute__((visibility("default"))) int sennit_profile_phase(const char* name
     return 1;
   }
   return tell_phase(name);
+}
+
+/* Calls of the program are not written down from now on, or they are again. Returns 1 if they are in between. */
+__attribute__((visibility("default"))) int sennit_profile_pause(int paused) {
+  if (observer_library == NULL && observer_name() != NULL) {
+    early_pause = paused != 0;
+    return 1;
+  }
+  return tell_pause(paused);
 }
 
 void* sennit_front_observer(const char* symbol) {

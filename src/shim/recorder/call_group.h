@@ -26,14 +26,15 @@ class CallGroup {
   void end() {
     if (depth_ > 0 && --depth_ == 0) streams_.clear();
   }
-  void add(void* stream, const profile::Class& of) {
+  /// `is_recorded`: not in a pause.
+  void add(void* stream, const profile::Class& of, bool is_recorded = true) {
     for (OnStream& one : streams_) {
       if (one.stream != stream) continue;
-      one.is_mixed = one.is_mixed || one.calls.of.key() != of.key();
+      one.is_mixed = one.is_mixed || !is_recorded || one.calls.of.key() != of.key();
       ++one.calls.calls;
       return;
     }
-    streams_.push_back({stream, {of, 1}, false, {}});
+    streams_.push_back({stream, {of, 1}, !is_recorded, {}});
   }
   std::vector<OnStream>& streams() { return streams_; }
   /// Returns the calls of all streams together; `mixed`: whose they are where they are of several classes.

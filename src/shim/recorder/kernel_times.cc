@@ -149,6 +149,8 @@ void KernelTimes::add(std::uint32_t correlation, std::uint32_t device, std::uint
     return;
   }
   if (begin >= closed_at_) return;
+  for (auto pause = pauses_.rbegin(); pause != pauses_.rend() && begin < pause->second; ++pause)
+    if (begin >= pause->first) return;
   ++kernels_;
   // One of a graph is of the call that was captured, which nothing here tells.
   if (graph_node != 0)
@@ -197,6 +199,16 @@ void KernelTimes::settle(profile::Recorder& recorder, bool last) {
   header.gpu_communication_ns.store(totals.communication, std::memory_order_relaxed);
   header.gpu_computation_ns.store(totals.computation, std::memory_order_relaxed);
   header.gpu_both_ns.store(totals.both, std::memory_order_relaxed);
+}
+
+void KernelTimes::pause(bool paused) {
+  std::uint64_t now = 0;
+  if (cupti_.timestamp(&now) != 0) return;
+  const std::lock_guard lock(mutex_);
+  constexpr std::uint64_t kOpen = std::numeric_limits<std::uint64_t>::max();
+  const bool is_paused = !pauses_.empty() && pauses_.back().second == kOpen;
+  if (paused && !is_paused) pauses_.emplace_back(now, kOpen);
+  if (!paused && is_paused) pauses_.back().second = now;
 }
 
 void KernelTimes::close() {

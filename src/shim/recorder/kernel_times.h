@@ -41,6 +41,8 @@ class KernelTimes {
   /// Tells the recorder what is known for certain: what came before the last time that it was asked to. To be called
   /// by threads of the program, every second or so.
   void settle(profile::Recorder& recorder);
+  /// Kernels that begin from now on do not count, or they do again.
+  void pause(bool paused);
   /// Ends the collection: kernels that begin from now on do not count.
   void close();
   /// Tells the rest, and lets CUPTI go. What has not ended by then is lost, and counted so.
@@ -87,6 +89,7 @@ class KernelTimes {
   std::unordered_map<std::uint32_t, Number> numbers_;  ///< by correlation
   std::unordered_map<std::uint64_t, Call> calls_;      ///< by number
   profile::Overlap overlap_;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> pauses_;   ///< by CUPTI's clock, in order
   std::uint64_t settled_at_ = 0, closed_at_ = ~std::uint64_t{0};  ///< by CUPTI's clock
   std::uint64_t kernels_ = 0, of_graphs_ = 0, unfinished_ = 0;
 };

@@ -28,6 +28,14 @@ class KernelWindow {
     return state_.load(std::memory_order_relaxed) == State::open ? times_.get() : nullptr;
   }
 
+  void pause(profile::Recorder& recorder, bool paused) {
+    const std::lock_guard lock(mutex_);
+    if (state_ != State::open) return;
+    times_->pause(paused);
+    if (!paused) end_pause(recorder);
+    if (paused && paused_at_ == 0) paused_at_ = recorder.now();
+  }
+
   void finish(profile::Recorder& recorder) {
     const std::lock_guard lock(mutex_);
     if (state_ == State::open) close(recorder);
@@ -91,9 +99,16 @@ class KernelWindow {
     the_process.collects_kernels.store(false, std::memory_order_relaxed);
   }
 
+  void end_pause(profile::Recorder& recorder) {
+    if (paused_at_ == 0) return;
+    recorder.header().kernels_paused.fetch_add(recorder.now() - paused_at_, std::memory_order_relaxed);
+    paused_at_ = 0;
+  }
+
   /// Kernels that were enqueued before may still run for a while.
   void close(profile::Recorder& recorder) {
     times_->close();
+    end_pause(recorder);
     recorder.header().kernels_end.store(recorder.now(), std::memory_order_relaxed);
     next_.store(recorder.now() + ticks(recorder, kEvery), std::memory_order_relaxed);
     state_.store(State::closing, std::memory_order_release);
@@ -112,6 +127,7 @@ class KernelWindow {
   std::atomic<State> state_{State::waiting};
   std::atomic<std::uint64_t> next_{0};  ///< when there is something to do, by the recorder's clock
   std::mutex mutex_;                    ///< of all below; who does not get it goes on
+  std::uint64_t paused_at_ = 0;         ///< 0: it is not
   std::uint64_t closes_at_ = ~std::uint64_t{0};
   int tries_ = 0;
   std::unique_ptr<KernelTimes> times_;
@@ -128,6 +144,10 @@ void KernelWindow::finish_kernels() {
 }
 
 }  // namespace
+
+void pause_kernels(profile::Recorder& recorder, bool paused) {
+  window().pause(recorder, paused);
+}
 
 KernelTimes* kernels_now(profile::Recorder& recorder) {
   return window().now(recorder);

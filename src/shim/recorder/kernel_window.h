@@ -11,6 +11,9 @@ namespace sennit::shim::recorder {
 /// refuses, which the user is told.
 KernelTimes* kernels_now(profile::Recorder& recorder);
 
+/// Kernels that begin from now on do not count, or they do again.
+void pause_kernels(profile::Recorder& recorder, bool paused);
+
 /// As long as this lives, all that the thread enqueues is the call's.
 class KernelsOfCall {
  public:

@@ -52,6 +52,7 @@ class MpiRecorder : MpiCalls<Abi> {
     }
     if (entry == Entry::Finalize) return finalize(*recorder, frame);
     const FunctionFacts& facts = facts_[std::size_t(entry)];
+    if (is_paused()) return pass(*recorder, in_call.own(), frame, facts);
     CallMemos::Memo& memo = described(*recorder, frame, facts, memos_of(in_call.own()));
     DescribedCall& known = memo.described;
     profile::Call call = known.call;
@@ -90,6 +91,30 @@ class MpiRecorder : MpiCalls<Abi> {
     return call.memory_in == profile::Memory::device || call.memory_out == profile::Memory::device;
   }
   static bool is_window(const Description& of) { return std::strncmp(of.name, "MPI_Win_", 8) == 0; }
+
+  /// A call in a pause: nothing is written of it, but what later calls go by is kept. That is the communicators, the
+  /// numbers of their calls, and which requests are open.
+  static int pass(profile::Recorder& recorder, OwnThread& own, Frame& frame, const FunctionFacts& facts) {
+    const Description& of = *frame.of;
+    const Entry entry = mpi::entry_of(of);
+    if (begun_ && facts.of_all && of.comm != mpi::kAbsent)
+      if (KnownCommunicator* const known = Calls::find_or_know(recorder, frame.handle(of.comm))) known->next_call();
+    if (facts.frees) free_handle(frame);
+    if (of.kind == Kind::requests) before_requests(frame, entry);
+    const EndingCall<Abi> ending(frame, begun_ ? facts.ending : Ending::none, memos_of(own).room());
+    const int code = frame.call();
+    if (entry == Entry::Init || entry == Entry::Init_thread) begin_run(recorder, recorder.now());
+    if (entry == Entry::Pcontrol) begin_level(frame.number(0));
+    if (code == 0 && begun_ && of.made != mpi::kAbsent && !is_window(of)) know(recorder, handle_at(frame, of.made));
+    const auto end = [&](mpi::Handle request) {
+      if (const auto ended = requests_.end(request)) recorder.end_unseen(*own.written, ended->of);
+    };
+    if (code == 0)
+      ending.visit([&](mpi::Handle request, const Status&) { end(request); });
+    else
+      ending.visit_gone(library_->request_null(), end);
+    return code;
+  }
 
   /// A call that ends requests, or receives a message.
   static int observe_ending(profile::Recorder& recorder, OwnThread& own, Frame& frame, const FunctionFacts& facts,

@@ -56,6 +56,11 @@ class MpiCalls {
     return &known;
   }
 
+  static KnownCommunicator* find_or_know(profile::Recorder& recorder, mpi::Handle handle) {
+    KnownCommunicator* const found = communicators_.find(handle);
+    return found != nullptr ? found : know(recorder, handle);
+  }
+
   /// Before the call: once it has returned, another thread may get a new thing with the same handle.
   static void free_handle(const Frame& frame) {
     if (begun_ && frame.of->freed != mpi::kAbsent) communicators_.forget(handle_at(frame, frame.of->freed));

@@ -47,6 +47,7 @@ class NcclRecorder {
     profile::Recorder* const recorder = current_profile();
     const InCall in_call(recorder);
     if (!in_call.outermost() || frame.of->kind == Kind::state) return next();
+    if (is_paused()) return pass(*recorder, group_of(in_call.own()), frame, next);
     const Description& of = *frame.of;
     profile::Call call{};
     profile::Recorder::Found<profile::Sum> found;
@@ -73,6 +74,26 @@ class NcclRecorder {
   }
 
  private:
+  /// A call in a pause: nothing is written of it, but what later calls go by is kept.
+  template <class Next>
+  static auto pass(profile::Recorder& recorder, CallGroup& group, const Frame& frame, const Next& next) {
+    const Description& of = *frame.of;
+    const Entry entry = frame.entry();
+    const Handle comm = of.comm != nccl::kAbsent ? handle_of(frame, of.comm) : 0;
+    if (of.kind == Kind::collective)
+      if (KnownCommunicator* const found = known().find(comm)) found->next_call();
+    if (of.kind == Kind::ends) known().forget(comm);
+    const auto result = next();
+    if (of.kind == Kind::makes) learn(recorder, frame, comm);
+    if (group.is_open() && of.stream != nccl::kAbsent) group.add(frame.pointer(of.stream), {}, false);
+    note_group(group, entry);
+    return result;
+  }
+  static void note_group(CallGroup& group, Entry entry) {
+    if (entry == Entry::group_start) group.start();
+    if (entry == Entry::group_end || entry == Entry::group_simulate_end) group.end();
+  }
+
   static KnownCommunicators& known() {
     static auto* const made = new KnownCommunicators;  // never destroyed, as the recorder
     return *made;
@@ -135,8 +156,7 @@ class NcclRecorder {
       for (const CallGroup::OnStream& one : group.streams())
         gpu->end_timing(one.begun, group.streams().size() == 1 ? launch : GpuTimer::Launch::meanwhile, is_enqueued);
     if (enqueues && !runs) group.add(frame.pointer(frame.of->stream), of);
-    if (entry == Entry::group_start) group.start();
-    if (entry == Entry::group_end || entry == Entry::group_simulate_end) group.end();
+    note_group(group, entry);
     return result;
   }
 

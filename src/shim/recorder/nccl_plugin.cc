@@ -176,6 +176,10 @@ void look_up_how(LastNames& last, profile::Recorder& recorder, const Collective&
 
 /// A call is recorded when NCCL enqueues it. NCCL says neither when it began nor when it ended.
 void record(profile::Recorder& recorder, Context& context, const Descriptor& event, std::uint64_t type) {
+  if (is_paused()) {
+    if (type == kCollective) context.known->next_call();
+    return;
+  }
   thread_local LastNames last;
   profile::Call call{};
   call.begin = call.end = recorder.now();

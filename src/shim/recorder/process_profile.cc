@@ -16,6 +16,7 @@
 #include "base/environment.h"
 #include "shim/recorder/call_group.h"
 #include "shim/recorder/call_memo.h"
+#include "shim/recorder/kernel_window.h"
 #include "shim/recorder/memory_kinds.h"
 #include "shim/report.h"
 
@@ -162,6 +163,15 @@ void begin_phase(std::string_view name) {
     the_process.phase.store(recorder->phase(name), std::memory_order_relaxed);
 }
 
+bool pause_recording(bool paused) {
+  profile::Recorder* const recorder = current_profile();
+  if (recorder == nullptr) return false;
+  the_process.paused.store(paused, std::memory_order_relaxed);
+  recorder->pause(paused);
+  pause_kernels(*recorder, paused);
+  return true;
+}
+
 CallMemos& memos_of(OwnThread& own) {
   return recorder::own(own.memos);
 }
@@ -196,4 +206,8 @@ extern "C" __attribute__((visibility("default"))) void sennit_observe_how(const 
 
 extern "C" __attribute__((visibility("default"))) void sennit_profile_phase(const char* name) {
   sennit::shim::recorder::begin_phase(name != nullptr ? name : "");
+}
+
+extern "C" __attribute__((visibility("default"))) int sennit_profile_pause(int paused) {
+  return sennit::shim::recorder::pause_recording(paused != 0) ? 1 : 0;
 }

@@ -25,6 +25,7 @@ struct ProcessProfile {
   std::atomic<bool> first_in_call{false};  ///< the thread that called first, which needs no locked instruction so
   std::atomic<int> others_in_calls{0};
   std::atomic<std::uint8_t> phase{0};               ///< that calls belong to
+  std::atomic<bool> paused{false};                  ///< no call is recorded now
   std::atomic<const void*> observed_nccl{nullptr};  ///< where the NCCL lies whose calls are observed
   std::atomic<bool> kernels_refused{false};
   std::atomic<bool> collects_kernels{false};  ///< or is to, see kernel_window.h
@@ -44,6 +45,12 @@ void tell_how(std::string_view how);
 
 /// Calls that begin from now on belong to this phase; an empty name: to none.
 void begin_phase(std::string_view name);
+
+/// Calls that begin from now on are passed on alone, or recorded again. False where nothing is.
+bool pause_recording(bool paused);
+inline bool is_paused() {
+  return the_process.paused.load(std::memory_order_relaxed);
+}
 
 class CallMemos;
 class CallGroup;

@@ -170,6 +170,23 @@ TEST_F(KernelTimesTest, WhatBeginsAfterTheEndDoesNotCount) {
   EXPECT_EQ(read().kernels.lost, 1u);
 }
 
+TEST_F(KernelTimesTest, WhatBeginsInAPauseDoesNotCount) {
+  auto times = KernelTimes::begin(functions()).value();
+  for (const std::uint64_t begin : {5000, 7000}) {
+    for (const bool paused : {true, true, false, false}) {
+      cupti_.now = begin + (paused ? 0 : 1000);
+      times->pause(paused);
+    }
+  }
+  for (const std::uint64_t begin : {4900, 5000, 5999, 6000, 7500, 8000}) cupti_.run(9, begin, begin + 10);
+  cupti_.now = 9000;
+  times->pause(true);
+  cupti_.run(9, 9000, 9010);
+  times->finish(*recorder_);
+  EXPECT_EQ(read().kernels.kernels, 3u);
+  EXPECT_EQ(read().kernels.computation_ns, 30u);
+}
+
 TEST_F(KernelTimesTest, RefusesBesideAnotherProfiler) {
   cupti_.refusal = kMultipleSubscribers;
   const auto made = KernelTimes::begin(functions());
