@@ -45,7 +45,7 @@ from sennit.views.origin import origin, repetitions
 from sennit.views.paper import paper_chart, paper_markdown
 from sennit.views.profile.page import report_markdown
 from sennit.views.profile.sections import parts
-from sennit.views.profile_text import by_function, by_poll, by_size, headline, print_profile, run
+from sennit.views.profile_text import by_function, by_poll, by_size, headline, print_summary, run
 from sennit.views.recording_cost import cost_markdown
 from sennit.views.reproduction import reproduction_markdown
 from sennit.views.sections import body_markdown, table_markdown
@@ -200,7 +200,7 @@ def pictured(name: str, profile: Profile, figures: dict[str, str]) -> Callable[[
 def profile_printed(name: str, profile: Profile, figures: dict[str, str]) -> str:
     """Prints it as `sennit profile` does, and adds some pictures."""
     out = Console(file=io.StringIO(), width=110, no_color=True)
-    print_profile(profile, out, 4)
+    print_summary(profile, advise(profile), out)
     assert isinstance(out.file, io.StringIO)
     lines = "\n".join(line.rstrip() for line in out.file.getvalue().strip().splitlines())
     picture = pictured(name, profile, figures)

@@ -209,3 +209,47 @@ def test_a_number_that_is_no_rank_is_not_taken_for_one(tmp_path: Path) -> None:
     (tmp_path / "dump_1764345600").write_bytes(pickle.dumps(dump(0, rank=2**40)))
     with pytest.raises(Problem, match="rank"):
         recorded(tmp_path / "dump_1764345600")
+
+
+def gloo_dump() -> dict[str, Any]:
+    """As PyTorch 2.9 writes it: a group without a name, and no times."""
+    group = {"process_group": ("0", "default_pg"), "state": "scheduled", "time_discovered_completed_ns": None}
+    entries = [
+        {"profiling_name": "gloo:all_reduce", "input_sizes": [[MIB]], "input_dtypes": ["Float"],
+         "output_sizes": [[MIB]], "output_dtypes": ["Float"], "time_created_ns": 5 * MS, **group},
+        {"profiling_name": "gloo:all_gather", "input_sizes": [[64]], "input_dtypes": ["Float"],
+         "output_sizes": [[64], [64]], "output_dtypes": ["Float", "Float"], "time_created_ns": 9 * MS, **group},
+    ]  # fmt: skip
+    return {"version": "2.10", "comm_lib_version": "", "entries": entries,
+            "pg_config": {"": {"name": "", "desc": "", "ranks": "[0, 1]"}}}  # fmt: skip
+
+
+def test_calls_of_gloo_are_on_the_cpu_and_keep_its_name(tmp_path: Path) -> None:
+    (tmp_path / "trace_0").write_bytes(pickle.dumps(gloo_dump()))
+    document = recorded(tmp_path)
+    found = rows(document)
+    assert document["nccl"] is None
+    sums = found["gloo:all_reduce"]
+    assert (sums.communicator_size, sums.memory_in, sums.to_bytes) == (2, "host", 4 * MIB)
+    assert found["gloo:all_gather"].bytes_in == 256, "what one rank has for another"
+
+
+def test_newer_dumps_name_nccl_otherwise(tmp_path: Path) -> None:
+    found = dump(0)
+    found["comm_lib_version"] = found.pop("nccl_version")
+    (tmp_path / "trace_0").write_bytes(pickle.dumps(found))
+    assert recorded(tmp_path)["nccl"] == "NCCL 2.28.9"
+
+
+def test_a_dump_without_times_says_so(programs: Programs) -> None:
+    """Rather than that communication took no time."""
+    found = dump(0)
+    for entry in found["entries"]:
+        entry["duration_ms"] = None
+    (programs.folder / "trace_0").write_bytes(pickle.dumps(found))
+    done = programs.sennit("report", "trace_0", COLUMNS="200")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("No call was timed, so where the time went is not known; 100 % of the bytes are in "
+                                  "ncclAllReduce of 8 MiB to 16 MiB in GPU memory.")  # fmt: skip
+    assert "TORCH_NCCL_ENABLE_TIMING=1" in done.stdout
+    assert "0 %" not in done.stdout.replace("100 %", "")

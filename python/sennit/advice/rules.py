@@ -64,7 +64,7 @@ def small_sums(profile: Profile, _known: Known) -> Iterator[Advice]:
 def small_buckets(profile: Profile, _known: Known) -> Iterator[Advice]:
     """Calls on GPUs whose bytes would take less time in larger calls, as the larger ones of the same run show."""
     rows = [row for row in profile.counted if row.on_gpu and plain(row.function) in OPERATIONS and _is_timed(row)]
-    for function, found in sums(profile, rows, lambda row: row.function).items():
+    for function, found in sums(profile, rows, lambda row: plain(row.function)).items():
         by_size = {upper: _sum(profile, each) for upper, each in bins(found.rows).items()}
         by_size = {upper: one for upper, one in by_size.items() if _is_often(profile, one)}
         rates = {upper: one.bytes / one.seconds for upper, one in by_size.items() if one.seconds > 0 and upper > 0}
@@ -93,7 +93,7 @@ def empty_polls(profile: Profile, _known: Known) -> Iterator[Advice]:
     if not profile.polls:
         return
     seconds = sum(each.rank_missed_seconds.mean for each in profile.polls)
-    named = "; ".join(f"{each.misses} of {each.calls} calls of {each.function}" for each in profile.polls[:3])
+    named = "; ".join(f"{each.misses} of {each.calls} calls of {plain(each.function)}" for each in profile.polls[:3])
     yield Advice(
         profile.share(seconds),
         f"Looking for messages that are not there takes {_part(profile, seconds)} of run time.",
@@ -114,7 +114,9 @@ def late_ranks(profile: Profile, _known: Known) -> Iterator[Advice]:
         skews.sort(key=lambda skew: -skew.wait_seconds)
         part = units.percent(share)
         if late is not None:
-            calls = "; ".join(f"in {skew.latest_calls} of {skew.calls} of {skew.function}" for skew in skews[:3])
+            calls = "; ".join(
+                f"in {skew.latest_calls} of {skew.calls} of {plain(skew.function)}" for skew in skews[:3]
+            )
             yield Advice(
                 share,
                 f"Ranks wait for rank {late} for {part} of run time: it computes longer, the network is not slow.",
@@ -125,7 +127,7 @@ def late_ranks(profile: Profile, _known: Known) -> Iterator[Advice]:
         else:
             calls = "; ".join(
                 f"{units.percent(skew.wait_seconds / skew.inside_seconds)} of the time in {skew.calls} calls of "
-                f"{skew.function}" for skew in skews[:3]
+                f"{plain(skew.function)}" for skew in skews[:3]
             )  # fmt: skip
             yield Advice(
                 share,
@@ -168,7 +170,7 @@ def not_accelerated(profile: Profile, _known: Known) -> Iterator[Advice]:
     yield Advice(
         profile.share(total.seconds),
         f"MPI calls with GPU buffers take {_part(profile, total.seconds)} of run time, and sennit had no part in it.",
-        f"{_each(profile, total)}, most of their time in {first.function}.",
+        f"{_each(profile, total)}, most of their time in {plain(first.function)}.",
         "sennit profile --accelerate -- … the same command; then sennit compare of both folders.",
     )
 
@@ -195,7 +197,7 @@ def below_the_links(profile: Profile, known: Known) -> Iterator[Advice]:
     ]
     if gbps <= 0 or len({rank.host for rank in profile.ranks}) > 1:
         return
-    cases = sums(profile, rows, lambda row: f"{row.function} {row.communicator_size} {row.to_bytes}")
+    cases = sums(profile, rows, lambda row: f"{plain(row.function)} {row.communicator_size} {row.to_bytes}")
     for total in cases.values():
         row, ranks = total.rows[0], total.rows[0].communicator_size
         if ranks < 2 or total.seconds <= 0 or row.to_bytes is None or not _is_often(profile, total):
@@ -221,8 +223,8 @@ def below_the_links(profile: Profile, known: Known) -> Iterator[Advice]:
         )  # fmt: skip
         yield Advice(
             profile.share(total.seconds) * gain,
-            f"{row.function} of {units.size(row.to_bytes // 2)} to {units.size(row.to_bytes)} in GPU memory takes "
-            f"{_part(profile, total.seconds)} of run time, at {units.percent(part)} of what the links allow.",
+            f"{plain(row.function)} of {units.size(row.to_bytes // 2)} to {units.size(row.to_bytes)} in GPU memory "
+            f"takes {_part(profile, total.seconds)} of run time, at {units.percent(part)} of what the links allow.",
             f"{_each(profile, total)}, {_mean_us(profile, total.calls, total.seconds)} each on the GPU: bus "
             f"bandwidth {units.rate(busbw)} of {units.rate(gbps)}.{better}",
             remedy,
@@ -292,7 +294,7 @@ def _is_often(profile: Profile, total: Sum) -> bool:
 
 def _is_larger(other: Row, row: Row) -> bool:
     """Whether a call of the same function is so much larger that the two are compared."""
-    return other.function == row.function and (other.to_bytes or 0) >= 4 * (row.to_bytes or 0)
+    return plain(other.function) == plain(row.function) and (other.to_bytes or 0) >= 4 * (row.to_bytes or 0)
 
 
 def _sum(profile: Profile, rows: Iterable[Row]) -> Sum:

@@ -28,7 +28,7 @@ def function_named(name: str) -> str:
 
 @dataclass(frozen=True)
 class Call:
-    """One call with buffers on GPUs. `us`: on the GPU; None where it was not timed."""
+    """One call. `us`: on the GPU; None where it was not timed."""
 
     function: str
     ranks: int
@@ -36,6 +36,7 @@ class Call:
     bytes_out: int
     us: float | None
     peer: int | None = None  # of messages
+    memory: str = "gpu"
 
 
 # Of which a rank has a message for each, or of each, in its larger buffer.
@@ -93,18 +94,18 @@ def _rank(one: Process) -> dict[str, Any]:
 
 
 def _rows(ranks: Sequence[Process]) -> list[dict[str, Any]]:
-    groups: dict[tuple[str, int, int], list[tuple[int, Call]]] = {}
+    groups: dict[tuple[str, int, int, str], list[tuple[int, Call]]] = {}
     for one in ranks:
         for call in one.calls:
             size = bin_end(max(call.bytes_in, call.bytes_out))
-            groups.setdefault((call.function, call.ranks, size), []).append((one.rank, call))
+            groups.setdefault((call.function, call.ranks, size, call.memory), []).append((one.rank, call))
     rows = []
-    for (function, size_of_group, size), calls in groups.items():
+    for (function, size_of_group, size, memory), calls in groups.items():
         timed = [call.us for _, call in calls if call.us is not None]
         rows.append({
             "function": function, "communicator_size": size_of_group,
             "from_bytes": size // 2 + 1 if size > 1 else size, "to_bytes": size,
-            "memory_in": "gpu", "memory_out": "gpu", "reduction": None, "how": None, "phase": None,
+            "memory_in": memory, "memory_out": memory, "reduction": None, "how": None, "phase": None,
             "calls": len(calls), "processes": len({rank for rank, _ in calls}),
             "bytes_in": sum(call.bytes_in for _, call in calls),
             "bytes_out": sum(call.bytes_out for _, call in calls),

@@ -19,6 +19,7 @@ BYTES = {
     "bool": 1, "byte": 1, "char": 1, "half": 2, "bfloat16": 2, "short": 2, "int": 4, "float": 4, "long": 8,
     "double": 8, "complexfloat": 8, "complexdouble": 16,
 }  # fmt: skip
+GLOO = "gloo:"
 MESSAGE = re.compile(r"(send|recv) (\d+)(?:->|<-)(\d+)")  # as profiling_name says it
 
 
@@ -48,6 +49,7 @@ class Dump(Part):
     entries: list[Entry]
     pg_config: dict[str, Group] = {}
     nccl_version: str = ""
+    comm_lib_version: str = ""  # NCCL's version since PyTorch 2.9
     rank: int | None = Field(default=None, ge=0, lt=MOST_RANKS)
 
 
@@ -86,17 +88,20 @@ def read_dump(document: Any, origin: str, rank: int) -> tuple[Process, str]:
     begun = [entry.time_created_ns for entry in dump.entries if entry.time_created_ns]
     ended = [entry.time_discovered_completed_ns or entry.time_created_ns for entry in dump.entries]
     seconds = max(0.0, (max(ended) - min(begun)) / 1e9) if begun else 0.0
-    return Process(rank if dump.rank is None else dump.rank, seconds=seconds, calls=calls), dump.nccl_version
+    version = dump.nccl_version or dump.comm_lib_version
+    return Process(rank if dump.rank is None else dump.rank, seconds=seconds, calls=calls), version
 
 
 def _call(entry: Entry, dump: Dump) -> Call:
     name = entry.profiling_name.removeprefix("nccl:")
+    if name.startswith(GLOO):
+        return _of_gloo(name, entry, dump)
     message = MESSAGE.fullmatch(name)
     us = None if entry.duration_ms is None else 1e3 * entry.duration_ms
     size_in, size_out = (
         _bytes(entry.input_sizes, entry.input_dtypes), _bytes(entry.output_sizes, entry.output_dtypes)
     )  # fmt: skip
-    group = dump.pg_config.get(entry.process_group[0] if entry.process_group else "0")
+    group = _group(entry, dump)
     ranks = _size(group) if group else 0
     if message:
         is_send = message[1] == "send"
@@ -107,6 +112,23 @@ def _call(entry: Entry, dump: Dump) -> Call:
     if (part := message_bytes(function, ranks, max(size_in, size_out))) is not None:
         size_in = size_out = part
     return Call(function, ranks, size_in, size_out, us)
+
+
+def _of_gloo(name: str, entry: Entry, dump: Dump) -> Call:
+    """Gloo's calls are on the CPU, and keep its name: they are none of NCCL's."""
+    size_in, size_out = (
+        _bytes(entry.input_sizes, entry.input_dtypes), _bytes(entry.output_sizes, entry.output_dtypes)
+    )  # fmt: skip
+    group = _group(entry, dump)
+    ranks = _size(group) if group else 0
+    part = message_bytes(function_named(name.removeprefix(GLOO)), ranks, max(size_in, size_out))
+    return Call(name, ranks, part or size_in, part or size_out, None, memory="host")
+
+
+def _group(entry: Entry, dump: Dump) -> Group | None:
+    """By its name; where there is one alone, which Gloo's dumps give no name, that one."""
+    found = dump.pg_config.get(entry.process_group[0] if entry.process_group else "0")
+    return found or (dump.pg_config.get("") if len(dump.pg_config) == 1 else None)
 
 
 def _bytes(sizes: list[list[int]], types: list[str]) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sennit.formats.calls import MOST_RANKS, Process, profile_document
-from sennit.formats.flight_recorder import is_dump, read_dump, unpickled
+from sennit.formats.flight_recorder import GLOO, is_dump, read_dump, unpickled
 from sennit.formats.nccl_inspector import is_log, read_log
 from sennit.model.document import decode
 from sennit.programs.problem import Exit, Problem
@@ -40,7 +40,9 @@ def recorded(what: Path) -> Any:
                 processes[one.rank] = one
     if not processes:
         return None
-    return profile_document(list(processes.values()), f"NCCL {', '.join(sorted(versions))}".strip(), left_out)
+    of_nccl = any(not call.function.startswith(GLOO) for one in processes.values() for call in one.calls)
+    nccl = f"NCCL {', '.join(sorted(versions))}".strip() if of_nccl else None
+    return profile_document(list(processes.values()), nccl, left_out)
 
 
 def _read(file: Path, place: int, versions: set[str]) -> list[Process]:

@@ -16,6 +16,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from sennit.advice.rules import advise
 from sennit.model.document import parse
 from sennit.model.profile import Profile
 from sennit.programs import console, places
@@ -24,7 +25,7 @@ from sennit.programs.problem import Exit, Problem
 from sennit.programs.profile_links import MACHINE, beside_links, machine_of
 from sennit.programs.profiles import DOCUMENT, merged
 from sennit.verbs.options import examples
-from sennit.views.profile_text import print_profile
+from sennit.views.profile_text import print_summary
 
 EXAMPLES = examples(
     "sennit profile -- mpirun -n 4 ./program",
@@ -44,7 +45,6 @@ class GpuTimes(str, Enum):
 
 OBSERVER = "libsennit-recorder.so"
 PLUGIN = "NCCL_PROFILER_PLUGIN"
-FEW = 4  # functions in the summary at a program's end
 
 
 def profile(
@@ -151,7 +151,8 @@ def summarize(folder: Path) -> None:
         (folder / DOCUMENT).write_text(json.dumps(document) + "\n", encoding="utf-8")
         if machine is not None:
             (folder / MACHINE).write_text(json.dumps(machine, indent=1) + "\n", encoding="utf-8")
-        print_profile(parse(Profile, document, str(folder)), screen, FEW)
+        found = parse(Profile, document, str(folder))
+        print_summary(found, advise(found), screen)
         screen.print(Text(f"More: sennit report {os.path.relpath(folder)}"), soft_wrap=True)
     except Problem as problem:
         screen.print(Text(f"sennit: no summary: {problem.what}"), soft_wrap=True)

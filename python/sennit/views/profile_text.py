@@ -2,28 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rich.console import Console
 from rich.text import Text
 
 from sennit import units
+from sennit.advice.advice import Advice
 from sennit.model.profile import Profile, Row
 from sennit.model.profile_links import gpu_classes
+from sennit.model.profile_sums import on_gpu_clock, plain, spent, sums
 from sennit.views.text_table import Table, print_part
 
 LITTLE = 0.02  # of run time, below which nothing is worth a change
-MOST_LINES = 12
+MOST_LINES, FEW = 12, 4  # functions; FEW at a program's end
 BY_EVENTS = "From an event before the call on its stream to one behind it"
 BY_KERNELS = "While kernels or copies of the call ran, as CUPTI says"
 UNEVEN = 0.25  # of the time in calls of all ranks
 
 
-def print_profile(profile: Profile, console: Console, functions: int = MOST_LINES) -> None:
+def print_summary(profile: Profile, advice: Sequence[Advice], console: Console) -> None:
+    """Prints what is to be known at a program's end: what took the time, and what could give most."""
+    console.print(Text(headline(profile), style="bold"))
+    console.print(Text(run(profile)))
+    if profile.counted:
+        print_part("By function", [by_function(profile, FEW)], [], console)
+    for first in advice[:1]:
+        console.print()
+        console.print(Text(f"{first.what} {first.remedy}"))
+    for said in warnings(profile):
+        console.print()
+        console.print(Text(said))
+
+
+def print_profile(profile: Profile, console: Console) -> None:
     """Prints the sentence and the tables."""
     console.print(Text(headline(profile), style="bold"))
     console.print(Text(run(profile)))
-    print_part("By function", [by_function(profile, functions)], [], console)
+    if profile.counted:
+        print_part("By function", [by_function(profile)], [], console)
     sizes = by_size(profile)
     if sizes.lines:
         print_part("By size and memory", [sizes], [], console)
@@ -52,6 +69,8 @@ def headline(profile: Profile) -> str:
         return "The program called neither MPI nor NCCL between its start and its end."
     inside = sum(row.rank_seconds.mean for row in profile.counted)
     share = profile.share(inside)
+    if untimed(profile):
+        return _by_bytes(profile)
     on_gpus = sorted((row for row in profile.counted if row.gpu_seconds), key=lambda row: -row.gpu_seconds)
     if on_gpus:
         whole, largest = (
@@ -71,7 +90,27 @@ def headline(profile: Profile) -> str:
         return f"Communication took {units.percent(share)} of run time: there is little to gain."
     first = max(profile.counted, key=lambda row: row.rank_seconds.mean)
     part = units.percent(profile.share(first.rank_seconds.mean))
-    return f"{units.percent(share)} of run time went into communication, {part} into {described(first)}."
+    waited = profile.share(sum(skew.wait_seconds for skew in profile.skew) / max(1, len(profile.ranks)))
+    late = f"; {units.percent(waited)} was waiting for the last rank" if waited >= LITTLE else ""
+    threads = " (several threads at once)" if share > 1 else ""
+    return (
+        f"{units.percent(share)} of run time{threads} went into communication, {part} into {described(first)}{late}."
+    )
+
+
+def untimed(profile: Profile) -> bool:
+    """Whether nothing is known of any call's time, as of dumps of Flight Recorder without it."""
+    return not any(row.seconds or row.device_seconds for row in profile.counted)
+
+
+def _by_bytes(profile: Profile) -> str:
+    first = max(profile.counted, key=lambda row: max(row.bytes_in, row.bytes_out))
+    total = sum(max(row.bytes_in, row.bytes_out) for row in profile.counted)
+    part = units.percent(max(first.bytes_in, first.bytes_out) / total) if total else units.NOTHING
+    return (
+        f"No call was timed, so where the time went is not known; {part} of the bytes are in {described(first)}. "
+        "Flight Recorder takes times with TORCH_NCCL_ENABLE_TIMING=1, and sennit profile always."
+    )
 
 
 def only_enqueued(profile: Profile) -> bool:
@@ -81,7 +120,7 @@ def only_enqueued(profile: Profile) -> bool:
 
 def described(row: Row) -> str:
     """Such as: MPI_Allreduce of 4 to 8 MiB in GPU memory."""
-    said = row.function
+    said = plain(row.function)
     if row.memory and row.to_bytes:
         said += f" of {span(row)}"
     if row.memory:
@@ -119,25 +158,31 @@ def run(profile: Profile) -> str:
 
 
 def by_function(profile: Profile, most: int = MOST_LINES) -> Table:
-    """Lists what took longest first. NCCL's calls only enqueue work: their time is the host's."""
-    totals = profile.totals(lambda row: row.function)
+    """Lists what took longest first: on the GPU, where calls were timed there, as NCCL's only enqueue work."""
+    totals = sums(profile, profile.counted, lambda row: plain(row.function))
     processes = max(1, len(profile.ranks))
-    lines = [
-        (
+    timed = any(map(on_gpu_clock, profile.counted))
+    lines = []
+    for name, total in list(totals.items())[:most]:
+        clock = ["GPU" if any(map(on_gpu_clock, total.rows)) else "host"] if timed else []
+        is_known = total.seconds > 0 and total.calls > 0
+        lines.append((
             name,
-            units.percent(profile.share(total.seconds)),
-            f"{total.seconds:.3f}",
+            share(profile, total.seconds),
+            f"{total.seconds:.3f}" if is_known else units.NOTHING,
+            *clock,
             str(round(total.calls / processes)),
-            units.three_digits(total.seconds * processes / total.calls * 1e6) if total.calls else units.NOTHING,
+            units.three_digits(total.seconds * processes / total.calls * 1e6) if is_known else units.NOTHING,
             units.size(total.bytes // max(1, total.calls)) if total.bytes else units.NOTHING,
-        )
-        for name, total in list(totals.items())[:most]
-    ]
-    return Table(
-        ("function", "of run time", "s a process", "calls a process", "µs a call", "mean size"),
-        lines,
-        left=("function",),
-    )
+        ))  # fmt: skip
+    clocks = ["timed on"] if timed else []
+    headings = ("function", "of run time", "s a process", *clocks, "calls a process", "µs a call", "mean size")
+    return Table(headings, lines, left=("function", "timed on"))
+
+
+def share(profile: Profile, seconds: float) -> str:
+    """Of run time; where other tools recorded no time, nothing."""
+    return units.percent(profile.share(seconds)) if seconds > 0 else units.NOTHING
 
 
 def by_size(profile: Profile) -> Table:
@@ -146,15 +191,14 @@ def by_size(profile: Profile) -> Table:
     bins: dict[int, list[Row]] = {}
     for row in rows:
         bins.setdefault(row.to_bytes or 0, []).append(row)
-    lines = []
+    lines, processes = [], len(profile.ranks)
     for upper in sorted(bins):
         of_gpu = [row for row in bins[upper] if row.on_gpu]
         of_host = [row for row in bins[upper] if not row.on_gpu]
         lines.append((
             span(bins[upper][0]),
             *(str(sum(row.calls for row in each)) if each else units.NOTHING for each in (of_host, of_gpu)),
-            *(units.percent(profile.share(sum(row.rank_seconds.mean for row in each))) if each else units.NOTHING
-              for each in (of_host, of_gpu)),
+            *(share(profile, sum(spent(row, processes) for row in each)) for each in (of_host, of_gpu)),
         ))  # fmt: skip
     return Table(
         ("size", "calls, CPU buffers", "calls, GPU buffers", "of run time, CPU", "of run time, GPU"),
@@ -185,7 +229,7 @@ def by_gpu_time(profile: Profile) -> Table:
     processes = max(1, len(profile.ranks))
     lines = [
         (
-            each.first.function,
+            plain(each.first.function),
             span(each.first) if each.first.memory else units.NOTHING,
             str(each.first.communicator_size),
             str(each.calls),
@@ -215,7 +259,7 @@ def by_flight(profile: Profile) -> dict[str, list[Row]]:
     groups: dict[str, list[Row]] = {}
     for row in profile.rows:
         if row.requests:
-            groups.setdefault(row.function, []).append(row)
+            groups.setdefault(plain(row.function), []).append(row)
     return dict(sorted(groups.items(), key=lambda item: -sum(row.waited_seconds for row in item[1])))
 
 
@@ -308,7 +352,7 @@ def by_poll(profile: Profile) -> Table:
     """Questions that found nothing (seed 003, section 3.3.6)."""
     lines = [
         (
-            polls.function,
+            plain(polls.function),
             str(polls.calls),
             str(polls.misses),
             *(units.percent(profile.share(each)) for each in (polls.rank_missed_seconds.least,
@@ -365,9 +409,9 @@ def skew_said(profile: Profile) -> list[str]:
             continue
         late = f" Rank {skew.latest_rank} came last most often ({skew.latest_calls} times)."
         said.append(
-            f"{units.percent(skew.wait_seconds / skew.inside_seconds)} of the time in {skew.function} is waiting for "
-            f"the last rank ({skew.calls} calls, {skew.communicator_size} ranks): it computes longer, the network is "
-            f"not slow.{'' if skew.latest_rank is None else late}"
+            f"{units.percent(skew.wait_seconds / skew.inside_seconds)} of the time in {plain(skew.function)} is "
+            f"waiting for the last rank ({skew.calls} calls, {skew.communicator_size} ranks): it computes longer, "
+            f"the network is not slow.{'' if skew.latest_rank is None else late}"
         )
     return said
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from sennit import units
 from sennit.model.profile import Profile, RankQueues
+from sennit.model.profile_sums import plain
 from sennit.model.profile_tables import DOINGS, known_bins, shares
 from sennit.units import NOTHING
 from sennit.views.charts.bars import Bar, Spread, spread_bar_chart
@@ -73,7 +74,7 @@ def polls(profile: Profile) -> Part | None:
         least, mean, most = (profile.share(value) for value in (
             each.rank_missed_seconds.least, each.rank_missed_seconds.mean, each.rank_missed_seconds.most
         ))  # fmt: skip
-        bars.append(Spread(Bar(each.function, mean, units.percent(mean), "none"), least, most))
+        bars.append(Spread(Bar(plain(each.function), mean, units.percent(mean), "none"), least, most))
     chart = spread_bar_chart("Looking for what was not there, of run time", bars)
     said = "A bar is the mean over processes; the line on it reaches from the least to the most."
     return Part("Polls", [said], {"polls": chart}, by_poll(profile))

@@ -9,7 +9,7 @@ from sennit import units
 from sennit.model.machine import Machine
 from sennit.model.profile import Profile
 from sennit.model.profile_links import gpu_classes
-from sennit.model.profile_sums import Sum, kind, on_gpu_clock, sums
+from sennit.model.profile_sums import Sum, kind, on_gpu_clock, plain, sums
 from sennit.units import NOTHING
 from sennit.views.charts.bars import Bar, narrow_bar_chart
 from sennit.views.charts.columns import Columns, column_chart
@@ -26,6 +26,7 @@ from sennit.views.profile_text import (
     flight_overlapped,
     gpu_times_said,
     partners_said,
+    share,
 )
 from sennit.views.text_table import Table
 
@@ -66,14 +67,14 @@ def run_time(profile: Profile) -> list[Bar]:
 
 def functions(profile: Profile) -> Part | None:
     """By function and kind of memory."""
-    found = sums(profile, profile.counted, lambda row: f"{row.function}, {KINDS[kind(row)]}")
+    found = sums(profile, profile.counted, lambda row: f"{plain(row.function)}, {KINDS[kind(row)]}")
     return _bars(profile, "By function and memory", "functions", "call", found)
 
 
 def how(profile: Profile) -> Part | None:
     """By who did a call, where that is known."""
     known = [row for row in profile.counted if row.how]
-    found = sums(profile, known, lambda row: f"{row.function}: {row.how}")
+    found = sums(profile, known, lambda row: f"{plain(row.function)}: {row.how}")
     return _bars(profile, "Who did it", "how", "call", found)
 
 
@@ -121,13 +122,13 @@ def _bars(profile: Profile, title: str, name: str, what: str, found: dict[str, S
     timed = any(on_gpu_clock(row) for total in found.values() for row in total.rows)
     bars, lines = [], []
     for each, total in list(found.items())[:MOST_LINES]:
-        share = units.percent(profile.share(total.seconds))
+        part = share(profile, total.seconds)
         kinds = {kind(row) for row in total.rows}
-        bars.append(Bar(each, profile.share(total.seconds), share, kinds.pop() if len(kinds) == 1 else "none"))
+        bars.append(Bar(each, profile.share(total.seconds), part, kinds.pop() if len(kinds) == 1 else "none"))
         clock = ["GPU" if any(map(on_gpu_clock, total.rows)) else "host"] if timed else []
         us = units.three_digits(total.seconds * processes / total.calls * 1e6) if total.calls else NOTHING
         size = units.size(total.bytes // max(1, total.calls)) if total.bytes else NOTHING
-        lines.append([each, share, f"{total.seconds:.3f}", *clock, str(round(total.calls / processes)), us, size])
+        lines.append([each, part, f"{total.seconds:.3f}", *clock, str(round(total.calls / processes)), us, size])
     clocks = ["timed on"] if timed else []
     headings = [what, "of run time", "s a process", *clocks, "calls a process", "µs a call", "mean size"]
     chart = narrow_bar_chart("Share of run time", bars[:MOST_BARS])
@@ -171,7 +172,7 @@ def waiting(profile: Profile) -> Part | None:
     found.sort(key=lambda skew: -skew.wait_seconds)
     lines, bars = [], []
     for skew in found[:MOST_LINES]:
-        name = f"{skew.function}, {skew.communicator_size} ranks"
+        name = f"{plain(skew.function)}, {skew.communicator_size} ranks"
         share = profile.share(skew.wait_seconds / processes)
         late = NOTHING if skew.latest_rank is None else str(skew.latest_rank)
         inside = units.percent(skew.wait_seconds / skew.inside_seconds) if skew.inside_seconds else NOTHING
