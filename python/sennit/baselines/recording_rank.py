@@ -64,7 +64,7 @@ class Stream:
                     dist.all_reduce(buffer)
                 host_ms = 1e3 * (time.perf_counter() - begun)
                 last.record()
-            torch.cuda.synchronize()
+                torch.cuda.synchronize()  # kernels that begin in a pause would not count
         self._host_ms = 1.5 * host_ms
         return 1e3 * host_ms / calls, 1e3 * first.elapsed_time(last) / calls
 

@@ -19,13 +19,12 @@ KERNELS = ("ncclDevKernel", "ncclKernel")  # how names of NCCL's begin
 def paused(is_paused: bool) -> Callable[[bool], None]:
     """What pauses the recorder in this process, or goes on; it is called once with that. Raises Refused."""
     function = getattr(ctypes.CDLL(None), PAUSE, None)
-    if function is None:
-        raise Refused(f"sennit's recorder is not in this process, or too old: it has no {PAUSE}")
+    if function is None or not function(int(is_paused)):
+        raise Refused(f"sennit's recorder is not in this process: {PAUSE} does nothing")
 
     def pause(yes: bool) -> None:
         function(int(yes))
 
-    pause(is_paused)
     return pause
 
 
