@@ -26,7 +26,7 @@ namespace sennit::bench {
 namespace {
 
 /// Limits.
-constexpr int kMostNodes = 1 << 15, kMostChunks = 4096;
+constexpr int kMostNodes = 1 << 15, kMostK = 1024;
 
 struct Asked {
   std::string operation, bytes, machine, algorithm, timeline, schedule;
@@ -214,9 +214,12 @@ int run(int argc, const char* const* argv) {
                   "Of each node: a shipped machine's name, or a file; default: this one");
   sent.add_option("--nodes", messages.nodes, "How many, joined by their NICs")->check(CLI::Range(1, kMostNodes));
   sent.add_option("--algorithm", messages.algorithm, "One algorithm; default: all there are, the fastest first");
-  sent.add_option("--chunks", messages.chunks, "Pieces of a message that follow each other; default 1")
+  sent.add_option("--chunks", messages.chunks,
+                  "Pieces of a message that follow each other; default 1, of broadcasts the best")
       ->check(CLI::Range(1, kMostChunks));
   sent.add_option("--root", messages.root, "Rank of operations that have one")->check(CLI::NonNegativeNumber);
+  sent.add_option("--sources", messages.sources, "Of a broadcast: so many roots at the same time, or all; default 1");
+  sent.add_option("--k", messages.k, "Of a k-nomial broadcast; default 4")->check(CLI::Range(2, kMostK));
   sent.add_option("--what-if", messages.what_if, "As of collective");
   sent.add_option("--costs", messages.costs, "Other costs than the defaults, such as network_us=5")->delimiter(',');
   sent.add_option("--epsilon", messages.epsilon_us, "As of collective")->check(CLI::NonNegativeNumber);

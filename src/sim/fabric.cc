@@ -123,10 +123,28 @@ bool Fabric::add_way(int from, int to, Method method, double weight, std::vector
          add_nic(node_of(to), device_of(to), false, weight, uses);
 }
 
-bool Fabric::add_multicast(int from, const std::vector<int>& to, std::vector<path::Usage>& uses) const {
+bool Fabric::add_multicast(int from, std::vector<int> to, std::vector<path::Usage>& uses) const {
   if (!add_nic(node_of(from), device_of(from), true, 1, uses)) return false;
-  return std::ranges::all_of(to,
-                             [&](int place) { return add_nic(node_of(place), device_of(place), false, 1, uses); });
+  // What is added looks for its resource among all there are: node by node those are few, however many nodes.
+  std::ranges::sort(to);
+  std::vector<path::Usage> here;
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    if (!add_nic(node_of(to[i]), device_of(to[i]), false, 1, here)) return false;
+    if (i + 1 < to.size() && node_of(to[i + 1]) == node_of(to[i])) continue;
+    uses.insert(uses.end(), here.begin(), here.end());
+    here.clear();
+  }
+  return true;
+}
+
+double Fabric::alone_gbps(const std::vector<path::Usage>& uses) const {
+  double least = path::kUnlimited;
+  for (const path::Usage& use : uses) {
+    const int local = use.resource % each_;
+    const double gbps = local < first_memory_ ? network_.capacity()[static_cast<std::size_t>(local)] : memory_gbps_;
+    least = std::min(least, gbps / use.weight);
+  }
+  return least;
 }
 
 std::vector<Load> Fabric::loads(const Fluid& fluid, double us) const {

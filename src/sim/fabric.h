@@ -40,14 +40,19 @@ class Fabric {
   std::string full(int resource) const;
   /// The host memory of the socket that a device hangs off, or else any of its node; -1: there is none.
   int host_of(int place) const;
+  /// The NIC by which a GPU or a host of a node sends and receives; -1: none.
+  int nic_of(int device) const { return nic_[static_cast<std::size_t>(device)]; }
   int memory(int place) const { return node_of(place) * each_ + first_memory_ + device_of(place); }
+  int node_of_resource(int resource) const { return resource / each_; }
   bool is_memory(int resource) const { return resource % each_ >= first_memory_; }
 
   /// Adds what a byte from one place to another takes, each `weight` times; nothing within a place. False: no link
   /// leads there.
   bool add_way(int from, int to, machine::Method method, double weight, std::vector<path::Usage>& uses) const;
   /// One message of a network that copies it on its way to several places on other nodes (multicast).
-  bool add_multicast(int from, const std::vector<int>& to, std::vector<path::Usage>& uses) const;
+  bool add_multicast(int from, std::vector<int> to, std::vector<path::Usage>& uses) const;
+  /// How fast a flow that is alone moves over these, in GB/s.
+  double alone_gbps(const std::vector<path::Usage>& uses) const;
 
   /// Loads of a run that ended at `us`, the busiest first. Of several nodes their bytes together, and how busy the
   /// busiest was.

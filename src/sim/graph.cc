@@ -16,7 +16,7 @@ Graph::Id Graph::all(std::span<const Id> needs) {
   return needs.size() == 1 ? needs.front() : add({}, needs);
 }
 
-Graph::Id Graph::add_multicast(Task task, std::vector<int> to, std::initializer_list<Id> needs) {
+Graph::Id Graph::add_multicast(Task task, std::vector<int> to, std::span<const Id> needs) {
   task.to = to.front();
   task.multicast = static_cast<std::int32_t>(groups_.size());
   groups_.push_back(std::move(to));

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "machine/machine.h"
@@ -41,7 +42,10 @@ class Graph {
   /// Done when all of these are.
   Id all(std::span<const Id> needs);
   /// From one place to several on other nodes, copied by the network.
-  Id add_multicast(Task task, std::vector<int> to, std::initializer_list<Id> needs = {});
+  Id add_multicast(Task task, std::vector<int> to, std::span<const Id> needs);
+  Id add_multicast(const Task& task, std::vector<int> to, std::initializer_list<Id> needs = {}) {
+    return add_multicast(task, std::move(to), std::span(needs));
+  }
   std::uint32_t add_queue() { return queues_++; }
   /// For Task::what.
   std::uint32_t name(std::string_view what);

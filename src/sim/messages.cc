@@ -1,6 +1,7 @@
 #include "sim/messages.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 namespace sennit::sim {
@@ -8,6 +9,10 @@ namespace sennit::sim {
 namespace {
 
 using Id = Graph::Id;
+
+bool is_copy_up(const Message& message) {
+  return message.from == message.to && message.from_host;
+}
 
 /// Of a rank's messages in a round, so many are named by all that follow; more become one task that stands for them.
 constexpr std::size_t kMostAhead = 2;
@@ -20,7 +25,8 @@ class Unrolling {
   void run(const Rounds& rounds, int chunks);
 
  private:
-  void message(const Message& each);
+  void message(std::span<const Message> copies);
+  void copy_up(const Message& each);
 
   Graph& graph_;
   const Send& send_;
@@ -28,20 +34,32 @@ class Unrolling {
   std::vector<std::vector<Id>> own_, before_, now_, moved_;
 };
 
-void Unrolling::message(const Message& each) {
-  const auto from = static_cast<std::size_t>(each.from), to = static_cast<std::size_t>(each.to);
+void Unrolling::message(std::span<const Message> copies) {
   std::vector<Id> needs;
-  for (const std::size_t rank : {from, to}) {
-    needs.insert(needs.end(), own_[rank].begin(), own_[rank].end());
-    needs.insert(needs.end(), before_[rank].begin(), before_[rank].end());
-  }
+  const auto after = [&](int rank) {
+    const auto at = static_cast<std::size_t>(rank);
+    needs.insert(needs.end(), own_[at].begin(), own_[at].end());
+    needs.insert(needs.end(), before_[at].begin(), before_[at].end());
+  };
+  after(copies.front().from);
+  for (const Message& each : copies) after(each.to);
   std::ranges::sort(needs);
   needs.erase(std::unique(needs.begin(), needs.end()), needs.end());
-  const Sent sent = send_(each, needs);
+  const Sent sent = send_(copies, needs);
+  const auto from = static_cast<std::size_t>(copies.front().from);
   now_[from].push_back(sent.moved);
-  now_[to].push_back(sent.ready);
   moved_[from].push_back(sent.moved);
-  moved_[to].push_back(sent.moved);
+  for (const Message& each : copies) {
+    const auto to = static_cast<std::size_t>(each.to);
+    if (to == from) continue;
+    now_[to].push_back(sent.ready);
+    moved_[to].push_back(sent.moved);
+  }
+}
+
+/// Out of host memory, where the message has come: the rank's next round does not wait for it.
+void Unrolling::copy_up(const Message& each) {
+  send_(std::span(&each, 1), own_[static_cast<std::size_t>(each.to)]);
 }
 
 // Rounds go outside and chunks inside: a graph's order only has to put first what others need. Of all ranks only
@@ -64,8 +82,17 @@ void Unrolling::run(const Rounds& rounds, int chunks) {
           now_[rank].clear();
           moved_[rank].clear();
         }
-        for (const Message& each : round.messages) message(each);
+        const std::span<const Message> all = round.messages;
+        for (std::size_t i = 0, end = 1; i < all.size(); i = end++) {
+          while (end < all.size() && is_copy_of(all[end], all[i])) ++end;
+          if (is_copy_up(all[i]))
+            copy_up(all[i]);
+          else
+            message(all.subspan(i, end - i));
+        }
         for (const std::size_t rank : here) {
+          // A rank that only copied goes on from what it copied.
+          if (now_[rank].empty()) now_[rank] = own_[rank];
           // Each of a root's many messages would need each of those before.
           for (auto* const each : {&now_[rank], &moved_[rank]})
             if (each->size() > kMostAhead) *each = {graph_.all(*each)};
@@ -83,13 +110,33 @@ void unroll(Graph& graph, const Rounds& of_a_chunk, int chunks, std::size_t rank
   Unrolling(graph, ranks, send).run(of_a_chunk, chunks);
 }
 
+namespace {
+
+bool reaches_host(const Fabric& fabric, int place) {
+  std::vector<path::Usage> uses;
+  const int host = fabric.host_of(place);
+  return host >= 0 && fabric.add_way(place, host, machine::Method::sm, 1, uses) &&
+         fabric.add_way(host, place, machine::Method::sm, 1, uses);
+}
+
+}  // namespace
+
 Ranks all_ranks(const Fabric& fabric, int root) {
   std::vector<int> sockets;  // of each GPU of a node
   for (const machine::Device& device : fabric.network().machine().devices)
     if (device.kind == machine::DeviceKind::gpu) sockets.push_back(device.numa);
   const auto gpus = static_cast<int>(sockets.size());
   Ranks ranks{fabric.nodes() * gpus, gpus, root};
-  if (fabric.nodes() > 1 || gpus == 0) return ranks;
+  if (gpus == 0) return ranks;
+  std::vector<int> nics;
+  ranks.hosts = true;
+  for (const int place : places_of(fabric, gpus)) {
+    nics.push_back(fabric.nic_of(fabric.device_of(place)));
+    ranks.leaders.push_back(static_cast<int>(std::ranges::find(nics, nics.back()) - nics.begin()));
+    ranks.hosts = ranks.hosts && reaches_host(fabric, place);
+  }
+  ranks.network = fabric.nodes() > 1;
+  if (ranks.network) return ranks;
   const auto first = std::ranges::count(sockets, sockets.front());
   bool even = gpus % first == 0;
   for (std::size_t i = 0; even && i < sockets.size(); ++i) {
@@ -110,38 +157,97 @@ std::vector<int> places_of(const Fabric& fabric, int ranks) {
   return places;
 }
 
-Graph unroll(const Rounds& of_a_chunk, int chunks, std::span<const int> places, const MessageCosts& costs,
+namespace {
+
+/// Puts messages into a graph as `costs` say.
+class Sending {
+ public:
+  Sending(Graph& graph, std::span<const int> places, const MessageCosts& costs, const Fabric& fabric)
+      : graph_(graph), places_(places), costs_(costs), fabric_(fabric) {
+    // A GPU's memory is busy with one sum, and with one message that a NIC reads: others wait.
+    for (std::size_t rank = 0; adds() && rank < places.size(); ++rank) sums_.push_back(graph.add_queue());
+    for (std::size_t rank = 0; costs.gpu_read_gbps > 0 && rank < places.size(); ++rank)
+      cards_.push_back(graph.add_queue());
+  }
+
+  Sent operator()(std::span<const Message> copies, std::span<const Id> needs);
+
+ private:
+  bool adds() const { return costs_.reduce_gbps > 0 || costs_.reduce_us > 0; }
+  int place(int rank, bool host) const {
+    const int gpu = places_[static_cast<std::size_t>(rank)];
+    return host ? fabric_.host_of(gpu) : gpu;
+  }
+  Id add_multicast(Graph::Task task, std::span<const Message> copies, std::span<const Id> needs);
+  Sent reduced(const Message& each, Id gone);
+
+  Graph& graph_;
+  std::span<const int> places_;
+  const MessageCosts& costs_;
+  const Fabric& fabric_;
+  std::vector<std::uint32_t> sums_, cards_;
+  const std::uint32_t within_ = graph_.name("messages within a node"),
+                      between_ = graph_.name("messages between nodes"),
+                      copies_ = graph_.name("copies between GPU and host"),
+                      packets_ = graph_.name("packets of multicasts"), reductions_ = graph_.name("reductions");
+};
+
+Sent Sending::operator()(std::span<const Message> copies, std::span<const Id> needs) {
+  const Message& each = copies.front();
+  Graph::Task task;
+  task.from = place(each.from, each.from_host);
+  task.to = place(each.to, each.to_host);
+  const bool near = fabric_.node_of(task.from) == fabric_.node_of(task.to);
+  // Ranks of one host memory have the message there.
+  task.bytes = task.from == task.to ? 0 : each.bytes;
+  task.us = near ? costs_.message_us : costs_.network_us;
+  task.method = machine::Method::sm;
+  task.what = each.from == each.to ? copies_ : near ? within_ : between_;
+  if (each.from == each.to && each.to_host && costs_.to_host_gbps > 0) task.gbps = costs_.to_host_gbps;
+  if (!near && !each.from_host && !cards_.empty()) {
+    task.gbps = costs_.gpu_read_gbps;
+    task.queue = cards_[static_cast<std::size_t>(each.from)];
+  }
+  if (each.multicast) {
+    const Id gone = add_multicast(task, copies, needs);
+    return {gone, gone};
+  }
+  const Id gone = graph_.add(task, needs);
+  return each.reduced && adds() ? reduced(each, gone) : Sent{gone, gone};
+}
+
+Id Sending::add_multicast(Graph::Task task, std::span<const Message> copies, std::span<const Id> needs) {
+  std::vector<int> to;
+  for (const Message& copy : copies) to.push_back(place(copy.to, copy.to_host));
+  task.us += task.bytes / costs_.mtu_bytes * std::log(static_cast<double>(places_.size())) / costs_.multicast_a;
+  task.what = packets_;
+  return graph_.add_multicast(task, std::move(to), needs);
+}
+
+Sent Sending::reduced(const Message& each, Id gone) {
+  Graph::Task sum;
+  sum.from = sum.to = place(each.to, each.to_host);
+  sum.bytes = costs_.reduce_gbps > 0 ? each.bytes : 0;
+  sum.us = costs_.reduce_us;
+  sum.gbps = costs_.reduce_gbps;
+  sum.queue = sums_[static_cast<std::size_t>(each.to)];
+  sum.what = reductions_;
+  return {gone, graph_.add(sum, {gone})};
+}
+
+}  // namespace
+
+Graph unroll(std::span<const Rounds> jobs, int chunks, std::span<const int> places, const MessageCosts& costs,
              const Fabric& fabric) {
   Graph graph;
-  const std::uint32_t within = graph.name("messages within a node"), between = graph.name("messages between nodes"),
-                      reductions = graph.name("reductions");
-  const bool adds = costs.reduce_gbps > 0 || costs.reduce_us > 0;
-  // A GPU's memory is busy with one sum: others wait.
-  std::vector<std::uint32_t> sums;
-  for (std::size_t rank = 0; adds && rank < places.size(); ++rank) sums.push_back(graph.add_queue());
-  const auto send = [&](const Message& each, std::span<const Id> needs) -> Sent {
-    const int from = places[static_cast<std::size_t>(each.from)], to = places[static_cast<std::size_t>(each.to)];
-    const bool near = fabric.node_of(from) == fabric.node_of(to);
-    Graph::Task task;
-    task.from = from;
-    task.to = to;
-    task.bytes = each.bytes;
-    task.us = near ? costs.message_us : costs.network_us;
-    task.method = machine::Method::sm;
-    task.what = near ? within : between;
-    const Id gone = graph.add(task, needs);
-    if (!each.reduced || !adds) return {gone, gone};
-    Graph::Task sum;
-    sum.from = sum.to = to;
-    sum.bytes = costs.reduce_gbps > 0 ? each.bytes : 0;
-    sum.us = costs.reduce_us;
-    sum.gbps = costs.reduce_gbps;
-    sum.queue = sums[static_cast<std::size_t>(each.to)];
-    sum.what = reductions;
-    return {gone, graph.add(sum, {gone})};
-  };
-  unroll(graph, of_a_chunk, chunks, places.size(), send);
+  const Send send = Sending(graph, places, costs, fabric);
+  for (const Rounds& job : jobs) unroll(graph, job, chunks, places.size(), send);
   return graph;
+}
+
+Graph unroll(const Rounds& of_a_chunk, int chunks, std::span<const int> places, const MessageCosts& costs,
+             const Fabric& fabric) {
+  return unroll(std::span(&of_a_chunk, 1), chunks, places, costs, fabric);
 }
 
 Result<Outcome> fold(const Rounds& rounds, std::span<const int> places, const MessageCosts& costs,

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/broadcast_rounds.h"
+
 namespace sennit::sim {
 
 using coll::Operation;
@@ -88,13 +90,6 @@ Rounds linear_to_root(const Ranks& ranks, double bytes) {
   for (int position = 1; position < ranks.all; ++position)
     round.messages.push_back({turned(ranks, position), ranks.root, bytes, false});
   return {round};
-}
-
-Rounds chain_from_root(const Ranks& ranks, double bytes) {
-  Rounds rounds;
-  for (int position = 1; position < ranks.all; ++position)
-    rounds.push_back({{{turned(ranks, position - 1), turned(ranks, position), bytes, false}}});
-  return rounds;
 }
 
 /// The binomial tree. A message to a subtree is `bytes`, or, where parts are scattered, that of all its ranks.
@@ -227,9 +222,6 @@ Rounds reduce_scatter_halving(const Ranks& ranks, double bytes) {
 Rounds allgather_recursive_doubling(const Ranks& ranks, double bytes) {
   return doubling(ranks, bytes, 2);
 }
-Rounds broadcast_linear(const Ranks& ranks, double bytes) {
-  return back(linear_to_root(ranks, bytes));
-}
 Rounds broadcast_tree(const Ranks& ranks, double bytes) {
   return tree_from_root(ranks, bytes, false);
 }
@@ -241,7 +233,7 @@ Rounds reduce_linear(const Ranks& ranks, double bytes) {
   return reducing(linear_to_root(ranks, bytes));
 }
 Rounds reduce_chain(const Ranks& ranks, double bytes) {
-  return reducing(back(chain_from_root(ranks, bytes)));
+  return reducing(back(broadcast_chain(ranks, bytes)));
 }
 Rounds reduce_tree(const Ranks& ranks, double bytes) {
   return reducing(back(tree_from_root(ranks, bytes, false)));
@@ -269,8 +261,20 @@ bool power_of_two_nodes(const Ranks& ranks) {
   return several_nodes(ranks) && std::has_single_bit(static_cast<unsigned>(ranks.nodes()));
 }
 
+bool has_hosts(const Ranks& ranks) {
+  return any(ranks) && ranks.hosts;
+}
+bool has_network(const Ranks& ranks) {
+  return ranks.network && ranks.nodes() >= 2;
+}
+bool has_both(const Ranks& ranks) {
+  return has_network(ranks) && ranks.hosts;
+}
+
 constexpr std::string_view kPower = "a power of two of ranks", kNodes = "several nodes, or sockets, of several GPUs",
-                           kNodesPower = "several nodes, or sockets, of several GPUs, and a power of two of them";
+                           kNodesPower = "several nodes, or sockets, of several GPUs, and a power of two of them",
+                           kHosts = "host memory that every GPU reaches", kNetwork = "several nodes",
+                           kNetworkHosts = "several nodes, and host memory that every GPU reaches";
 
 constexpr MessageAlgorithm kAlgorithms[] = {
     {Operation::allreduce, "linear", allreduce_linear, any, {}},
@@ -294,9 +298,15 @@ constexpr MessageAlgorithm kAlgorithms[] = {
     {Operation::reduce, "chain", reduce_chain, any, {}},
     {Operation::reduce, "tree", reduce_tree, any, {}},
     {Operation::broadcast, "linear", broadcast_linear, any, {}},
-    {Operation::broadcast, "chain", chain_from_root, any, {}},
+    {Operation::broadcast, "chain", broadcast_chain, any, {}},
     {Operation::broadcast, "tree", broadcast_tree, any, {}},
+    {Operation::broadcast, "knomial", broadcast_knomial, any, {}},
     {Operation::broadcast, "scatter_allgather", broadcast_scatter_allgather, any, {}},
+    {Operation::broadcast, "linear_staged", broadcast_linear_staged, has_hosts, kHosts},
+    {Operation::broadcast, "chain_staged", broadcast_chain_staged, has_hosts, kHosts},
+    {Operation::broadcast, "knomial_staged", broadcast_knomial_staged, has_hosts, kHosts},
+    {Operation::broadcast, "multicast", broadcast_multicast, has_network, kNetwork},
+    {Operation::broadcast, "multicast_streaming", broadcast_multicast_streaming, has_both, kNetworkHosts},
     {Operation::gather, "linear", linear_to_root, any, {}},
     {Operation::gather, "tree", gather_tree, any, {}},
     {Operation::scatter, "linear", scatter_linear, any, {}},
@@ -321,9 +331,19 @@ Result<MessageAlgorithm> message_algorithm(Operation operation, std::string_view
                 {}, known.empty() ? "Choose another operation" : "Use one of " + known);
 }
 
+bool is_copy_of(const Message& message, const Message& before) {
+  return message.multicast && before.multicast && message.from == before.from;
+}
+
 std::uint64_t count_messages(const Rounds& rounds) {
   std::uint64_t all = 0;
-  for (const Round& round : rounds) all += round.times * round.messages.size();
+  for (const Round& round : rounds) {
+    // The copies of a multicast stand side by side.
+    std::uint64_t copies = 0;
+    for (std::size_t i = 1; i < round.messages.size(); ++i)
+      copies += is_copy_of(round.messages[i], round.messages[i - 1]);
+    all += round.times * (round.messages.size() - copies);
+  }
   return all;
 }
 

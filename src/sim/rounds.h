@@ -15,6 +15,9 @@ struct Message {
   int from = 0, to = 0;  ///< ranks
   double bytes = 0;
   bool reduced = false;  ///< added to what the receiver has
+  /// In host memory of the rank's node instead of its GPU's. From a rank to itself: a copy between the two.
+  bool from_host = false, to_host = false;
+  bool multicast = false;  ///< those of a round and sender are one, which the network copies
 
   bool operator==(const Message&) const = default;
 };
@@ -32,8 +35,14 @@ using Rounds = std::vector<Round>;
 struct Ranks {
   int all = 0, a_node = 0;
   int root = 0;
+  int k = 4;             ///< of k-nomial trees
+  bool network = false;  ///< it joins the nodes, which are no sockets
+  bool hosts = false;    ///< every GPU reaches its node's host memory
+  /// Of each rank of a node the one that receives multicasts for it, as they share a NIC; empty: itself.
+  std::vector<int> leaders{};
 
   int nodes() const { return all / a_node; }
+  int leader(int local) const { return leaders.empty() ? local : leaders[static_cast<std::size_t>(local)]; }
 };
 
 /// Bytes are those of the operation's message, as coll/ has them: of an allreduce, a broadcast or a reduction the
@@ -51,7 +60,9 @@ std::span<const MessageAlgorithm> message_algorithms();
 /// Errors: not_found, listing those that the operation has.
 Result<MessageAlgorithm> message_algorithm(coll::Operation operation, std::string_view name);
 
-/// In all rounds, each as often as it comes.
+/// Whether it and the one before it in a round are one multicast.
+bool is_copy_of(const Message& message, const Message& before);
+/// In all rounds, each as often as it comes; multicasts as what their senders send.
 std::uint64_t count_messages(const Rounds& rounds);
 
 }  // namespace sennit::sim

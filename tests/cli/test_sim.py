@@ -14,14 +14,16 @@ import sennit
 from conftest import ROOT, Programs, check_snapshot, data, shown
 from sennit import units
 from sennit.model.machine import Link, Machine
-from sennit.model.sim import Load, Messages, SimulatedPut, Simulation, Sweep
+from sennit.model.sim import Load, Messages, MessagesSweep, SimulatedPut, Simulation, Sweep
 from sennit.programs.problem import Exit, Problem
-from sennit.programs.sim import sizes_of
+from sennit.programs.sim import nodes_of, sizes_of
 from sennit.views import sim_sweep, sim_text
 from sennit.views.charts.bars import Bar, bar_chart
 from sennit.views.charts.frame import time_axis
 from sennit.views.loads import LAST_BAND, Loads, band, link_lines, ways
 from sennit.views.machine_svg import machine_svg
+from sennit.views.messages_sweep import picture as picture_of_messages
+from sennit.views.messages_sweep import print_messages_sweep
 from sennit.views.sim_html import picture, simulation_html, sweep_html
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -410,3 +412,82 @@ def test_machines_of_one_name_are_not_mixed_up(made_up: Programs) -> None:
     assert "mist and mine/mist.json are both called 'made-up-4'" in done.stderr
     done = made_up.sennit("sim", "allreduce", "64K", "--machine", "mist", "--machine", "mist", "--json")
     assert json.loads(done.stdout) == data("sim")
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"), [("4", [4]), ("2:16", [2, 4, 8, 16]), ("3:10", [3, 6, 10]), ("1:1", [1])]
+)
+def test_numbers_of_nodes_double_up_to_the_last(text: str, numbers: list[int]) -> None:
+    assert nodes_of(text) == numbers
+
+
+@pytest.mark.parametrize("text", ["", "a", "1:2:3", "-1", "2:", "٣"])
+def test_what_is_no_number_of_nodes_is_named(text: str) -> None:
+    with pytest.raises(Problem, match="no number of nodes") as caught:
+        nodes_of(text)
+    assert "2:16" in caught.value.remedy
+
+
+def test_a_range_of_nodes_that_is_none_is_named() -> None:
+    with pytest.raises(Problem, match="ends before it starts"):
+        nodes_of("4:2")
+    with pytest.raises(Problem, match="starts at 0"):
+        nodes_of("0:2")
+
+
+def of_broadcast(nodes: int, size: int) -> dict[str, object]:
+    """A made-up answer: the chain grows with the nodes, the multicast does not."""
+    times = {"chain": 10.0 * nodes * size / 1024, "multicast": 40.0 * size / 1024}
+    sent = [
+        {"algorithm": name, "us": us, "closed_form_us": us * 0.9, "messages": nodes, "chunks": 2, "folded": False}
+        for name, us in sorted(times.items(), key=lambda each: each[1])
+    ]
+    kept = {"operation": "broadcast", "bytes": size, "nodes": nodes, "ranks": nodes, "machine": "ri2"}
+    return data("sim_messages") | kept | {"algorithms": sent}
+
+
+def test_a_sweep_over_nodes_is_a_table_and_a_plot_of_each_size() -> None:
+    sweep = MessagesSweep.model_validate({
+        "version": 1, "kind": "sim messages sweep",
+        "simulations": [of_broadcast(nodes, size) for size in (2048, 8192) for nodes in (2, 4, 8)],
+    })  # fmt: skip
+    text = shown(lambda console: print_messages_sweep(sweep, console))
+    assert re.search(r"size +nodes +ranks +multicast +chain", text)
+    assert re.search(r"8 KiB +8 +8 +320 µs +640 µs", text)
+    root = ElementTree.fromstring(picture_of_messages(sweep))
+    assert len(list(root.iter(f"{SVG}circle"))) == 2 * 2 * 3
+    assert len([each for each in texts(picture_of_messages(sweep)) if "over ranks of ri2" in each]) == 2
+    assert "equation of the fastest" in texts(picture_of_messages(sweep))
+    sweep.simulations = [each for each in sweep.simulations if each.nodes == 4]
+    assert "nodes" not in shown(lambda console: print_messages_sweep(sweep, console)).splitlines()[1]
+    assert "8 KiB" in texts(picture_of_messages(sweep))
+
+
+def test_several_sizes_and_nodes_are_asked_one_by_one(made_up: Programs) -> None:
+    made_up.add("sennit-sim", data("sim_messages"))
+    options = ["--machine", "dgx-h100", "--nodes", "2:4", "--sources", "all", "--k", "8"]
+    done = made_up.sennit("sim", "broadcast", "2K,8K", *options, "--json", "--svg", "a.svg")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["kind"] == "sim messages sweep"
+    assert (made_up.folder / "a.svg").read_text().startswith("<svg")
+    asked = made_up.calls("sennit-sim")
+    assert [(call[4], call[call.index("--nodes") + 1]) for call in asked] == [
+        ("2K", "2"), ("2K", "4"), ("8K", "2"), ("8K", "4"),
+    ]  # fmt: skip
+    assert all("--sources all --k 8" in " ".join(call) for call in asked)
+
+
+def test_sources_are_of_whole_messages(made_up: Programs) -> None:
+    done = made_up.sennit("sim", "broadcast", "2K", "--machine", "mist", "--sources", "2")
+    assert (done.returncode, made_up.calls("sennit-sim")) == (2, [])
+    assert "--sources and --k are of whole messages" in done.stderr
+
+
+def test_messages_show_what_only_some_have() -> None:
+    found = Messages.model_validate(of_broadcast(4, 2048) | {"sources": 4, "unreachable": ["linear"]})
+    found.algorithms[0].overlap = 0.25
+    text = shown(lambda console: sim_text.print_messages(found, console))
+    assert "broadcast 2 KiB from 4 roots, 4 ranks on 4 × ri2 (simulated)" in text
+    assert re.search(r"chunks +messages +overlap +equation", text)
+    assert re.search(r"2 +4 +25 % +\d", text)
+    assert "Left out, as no links join some GPUs: linear." in text

@@ -19,8 +19,9 @@ double sent_by(const Rounds& rounds, int rank) {
 }
 
 TEST(Rounds, NameRanksThatThereAreAndSendNobodyHisOwn) {
-  for (const Ranks& ranks : {Ranks{8, 8, 3}, Ranks{16, 4, 1}, Ranks{12, 4, 0}, Ranks{7, 7, 6}, Ranks{64, 8, 0}})
+  for (Ranks ranks : {Ranks{8, 8, 3}, Ranks{16, 4, 1}, Ranks{12, 4, 0}, Ranks{7, 7, 6}, Ranks{64, 8, 0}})
     for (const MessageAlgorithm& algorithm : message_algorithms()) {
+      ranks.network = ranks.hosts = true;
       if (!algorithm.admits(ranks)) {
         EXPECT_FALSE(algorithm.wants.empty());
         continue;
@@ -30,7 +31,7 @@ TEST(Rounds, NameRanksThatThereAreAndSendNobodyHisOwn) {
       for (const Round& round : rounds) {
         EXPECT_GE(round.times, 1u);
         for (const Message& each : round.messages) {
-          EXPECT_NE(each.from, each.to) << algorithm.name;
+          EXPECT_TRUE(each.from != each.to || each.from_host != each.to_host) << algorithm.name;
           EXPECT_TRUE(each.from >= 0 && each.from < ranks.all && each.to >= 0 && each.to < ranks.all);
           EXPECT_GT(each.bytes, 0);
         }
@@ -99,7 +100,9 @@ TEST(Rounds, WithARootBringItsDataToAllOrAllDataToIt) {
         if (!coll::has_root(algorithm.operation)) continue;
         std::vector<std::uint64_t> knows;
         for (int rank = 0; rank < ranks; ++rank) knows.push_back(std::uint64_t{1} << rank);
-        for (const Round& round : algorithm.rounds({ranks, ranks, root}, 1e6))
+        Ranks of{ranks, 1, root};
+        of.network = of.hosts = true;
+        for (const Round& round : algorithm.rounds(of, 1e6))
           for (std::uint64_t time = 0; time < round.times; ++time) {
             const std::vector<std::uint64_t> before = knows;
             for (const Message& each : round.messages)
@@ -115,6 +118,19 @@ TEST(Rounds, WithARootBringItsDataToAllOrAllDataToIt) {
           }
         }
       }
+}
+
+TEST(Rounds, OfAKnomialTreeAreFewAndGiveEveryRankTheMessageOnce) {
+  for (const int k : {2, 3, 4, 8})
+    for (const int n : {2, 5, 16, 64, 100}) {
+      Ranks ranks{n, 1, n / 2};
+      ranks.k = k;
+      const Rounds rounds = message_algorithm(Operation::broadcast, "knomial")->rounds(ranks, 1e6);
+      EXPECT_EQ(count_messages(rounds), static_cast<std::uint64_t>(n - 1));
+      std::size_t steps = 0;
+      for (long reached = 1; reached < n; reached *= k) ++steps;
+      EXPECT_EQ(rounds.size(), steps) << "k = " << k << ", " << n << " ranks";
+    }
 }
 
 /// An allreduce of parts adds in its first half and gives away in its second one: there every rank gets what others

@@ -92,8 +92,15 @@ class SentAlgorithm(Part):
     us: float = Field(ge=0, description="From the start of all ranks to the end of the last")
     before_us: float | None = Field(default=None, ge=0, description="The same without --what-if")
     closed_form_us: float | None = Field(
-        default=None, ge=0, description="By α, β and γ, on one node by its narrowest way: src/plan/closed_forms.h"
+        default=None,
+        ge=0,
+        description="By α, β and γ, on one node by its narrowest way: src/plan/closed_forms.h; "
+        "of broadcasts src/plan/broadcast_model.h",
     )
+    overlap: float | None = Field(
+        default=None, description="Of several sources, the part of their single times that they save (equation 11)"
+    )
+    chunks: int = Field(default=1, ge=1)
     messages: int = Field(ge=0)
     folded: bool = Field(description="Rounds that are alike were simulated once: exact where ranks keep step")
 
@@ -108,6 +115,8 @@ class Messages(Replayed):
     ranks: int = Field(ge=2)
     nodes: int = Field(ge=1)
     chunks: int = Field(ge=1)
+    sources: int = Field(default=1, ge=1, description="Roots of broadcasts at the same time")
+    k: int = Field(default=4, ge=2, description="Of k-nomial trees")
     machine: str = Field(description="Of each node")
     what_if: list[str] = []
     epsilon_us: float = Field(default=0, ge=0)
@@ -115,7 +124,16 @@ class Messages(Replayed):
         default={}, description="What messages take beside their bytes: src/sim/messages.h"
     )
     skipped: list[str] = Field(default=[], description="Algorithms of too many messages for so many chunks")
+    unreachable: list[str] = Field(default=[], description="Algorithms between GPUs that no links join")
     algorithms: list[SentAlgorithm] = Field(min_length=1)
+
+
+class MessagesSweep(Part):
+    """The same at several sizes, on several numbers of nodes: size by size, from the first number to the last."""
+
+    version: Literal[1]
+    kind: Literal["sim messages sweep"]
+    simulations: list[Messages] = Field(min_length=1)
 
 
 class Fitted(Part):

@@ -9,7 +9,7 @@ from typing import Any
 
 from sennit import units
 from sennit.model.document import parse
-from sennit.model.sim import Messages, Simulation, Sweep
+from sennit.model.sim import Messages, MessagesSweep, Simulation, Sweep
 from sennit.programs import process
 from sennit.programs.problem import Exit, Problem
 
@@ -54,15 +54,18 @@ class MessagesQuestion:
     machine: str | Path | None = None
     nodes: int = 1
     algorithm: str | None = None
-    chunks: int = 1
+    chunks: int | None = None
     root: int | None = None
+    sources: str | None = None
+    k: int | None = None
     what_if: Sequence[str] = ()
     costs: str | None = None
     epsilon: float | None = None
 
     def arguments(self) -> list[str]:
         """For sennit-sim."""
-        return _arguments(self, ("machine", "nodes", "algorithm", "chunks", "root", "costs", "epsilon"))
+        names = ("machine", "nodes", "algorithm", "chunks", "root", "sources", "k", "costs", "epsilon")
+        return _arguments(self, names)
 
 
 def _arguments(question: Question | MessagesQuestion, names: Sequence[str]) -> list[str]:
@@ -106,23 +109,60 @@ def simulate_messages(
     machine: str | Path | None = None,
     nodes: int = 1,
     algorithm: str | None = None,
-    chunks: int = 1,
+    chunks: int | None = None,
     root: int | None = None,
+    sources: int | str | None = None,
+    k: int | None = None,
     what_if: Sequence[str] = (),
     costs: str | None = None,
     epsilon: float | None = None,
 ) -> Messages:
     """What `sennit sim OPERATION SIZE --nodes N` says, with its options. Raises Problem."""
+    all_or_so_many = None if sources is None else str(sources)
     question = MessagesQuestion(
-        operation, str(size), machine, nodes, algorithm, chunks, root, what_if, costs, epsilon
+        operation, str(size), machine, nodes, algorithm, chunks, root, all_or_so_many, k, what_if, costs, epsilon
     )
     return ask_messages(question)[0]
 
 
-def ask_messages(question: MessagesQuestion) -> tuple[Messages, Any]:
+def ask_messages(question: MessagesQuestion, title: str = "simulating") -> tuple[Messages, Any]:
     """The answer, and the document that it was read from. Raises Problem."""
-    document, _ = process.document(PROGRAM, "messages", *question.arguments(), title="simulating")
+    document, _ = process.document(PROGRAM, "messages", *question.arguments(), title=title)
     return parse(Messages, document, ORIGIN), document
+
+
+def ask_messages_each(
+    question: MessagesQuestion, sizes: Sequence[str], nodes: Sequence[int]
+) -> tuple[MessagesSweep, Any]:
+    """The same of each size on each number of nodes. Raises Problem, which says of which."""
+    documents: list[Any] = []
+    for size in sizes:
+        for number in nodes:
+            where = f"{units.size(int(size)) if size.isdecimal() else size} on {number} nodes"
+            try:
+                documents.append(ask_messages(replace(question, size=size, nodes=number), f"simulating {where}")[1])
+            except Problem as problem:
+                raise Problem(f"{where}: {problem.what}", problem.remedy, problem.exit_code) from None
+    sweep = {"version": 1, "kind": "sim messages sweep", "simulations": documents}
+    return parse(MessagesSweep, sweep, ORIGIN), sweep
+
+
+def nodes_of(text: str) -> list[int]:
+    """The numbers of nodes of "4", and of "2:16": each twice the one before, and the last. Raises Problem."""
+    parts = text.split(":")
+    if len(parts) > 2 or not all(part.isdecimal() and part.isascii() for part in parts):
+        raise Problem(
+            f"'{text}' is no number of nodes", "Write a number such as 16, or a range such as 2:16", Exit.USAGE
+        )
+    first, last = int(parts[0]), int(parts[-1])
+    if not 0 < first <= last:
+        why = "starts at 0" if first == 0 else "ends before it starts"
+        raise Problem(f"the range '{text}' {why}", "Write a number such as 16, or a range such as 2:16", Exit.USAGE)
+    numbers = []
+    while first < last:
+        numbers.append(first)
+        first *= 2
+    return [*numbers, last]
 
 
 def ask(question: Question, title: str = "simulating") -> tuple[Simulation, Any]:

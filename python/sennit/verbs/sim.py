@@ -12,7 +12,8 @@ from sennit.model.document import parse
 from sennit.model.sim import Check, Replay, SimulatedPut
 from sennit.operations import REGISTERED, VERBS, operation_of, works_in_place
 from sennit.programs import console, process
-from sennit.programs.sim import PROGRAM, MessagesQuestion, Question
+from sennit.programs.problem import Exit, Problem
+from sennit.programs.sim import PROGRAM, MessagesQuestion, Question, nodes_of
 from sennit.verbs import formats
 from sennit.verbs.options import (
     PANEL,
@@ -143,14 +144,23 @@ def _add_verb(name: str) -> None:
             int | None, typer.Option(min=2, metavar="N", help="On the first so many GPUs; default all.")
         ] = None,
         nodes: Annotated[
-            int | None,
-            typer.Option(min=1, metavar="N", help="So many of the machine, joined by their NICs: whole messages."),
+            str | None,
+            typer.Option(
+                metavar="N|A:B", help="So many of the machine, joined by their NICs: whole messages; A, 2A, … B."
+            ),
         ] = None,
         chunks: Annotated[
             int | None,
             typer.Option(min=1, metavar="N", help="Whole messages, in so many pieces that follow each other."),
         ] = None,
         root: Annotated[int | None, typer.Option(min=0, metavar="RANK", help="The root; default 0.")] = None,
+        sources: Annotated[
+            str | None, typer.Option(metavar="K|all", help="Whole messages, from so many roots at the same time.")
+        ] = None,
+        k: Annotated[
+            int | None,
+            typer.Option("--k", min=2, metavar="K", help="Of k-nomial trees of whole messages; default 4."),
+        ] = None,
         out_of_place: Annotated[bool, typer.Option("--out-of-place", help="Into another buffer.")] = False,
         registered: Annotated[
             bool, typer.Option("--registered", help="The buffers lie in symmetric windows.")
@@ -185,26 +195,27 @@ def _add_verb(name: str) -> None:
                     "--registered": registered or None,
                     "--timeline": timeline,
                     "--schedule": schedule,
-                    "--svg": svg,
                     "--html": html_file,
                 },
-                size,
                 machine or [],
             )
             messages = MessagesQuestion(
                 operation=operation_of(name),
                 size=size,
                 machine=machine[0] if machine else None,
-                nodes=nodes or 1,
                 algorithm=algorithm,
-                chunks=chunks or 1,
+                chunks=chunks,
                 root=root,
+                sources=sources,
+                k=k,
                 what_if=what_if or [],
                 costs=costs,
                 epsilon=epsilon,
             )
-            answer_messages(messages, as_json)
+            answer_messages(messages, nodes_of(nodes or "1"), svg, as_json)
             return
+        if sources or k:
+            raise Problem("--sources and --k are of whole messages", "Add --nodes N", Exit.USAGE)
         question = Question(
             operation=operation_of(name),
             size=size,
@@ -228,6 +239,8 @@ def _add_verb(name: str) -> None:
         out.add("registered")
     if name not in ROOTED:
         out.add("root")
+    if name != "broadcast":
+        out |= {"sources", "k"}
     if not works_in_place(name):
         out.add("out_of_place")
     kept = [part for part in signature.parameters.values() if part.name not in out]
@@ -237,6 +250,7 @@ def _add_verb(name: str) -> None:
         f"sennit sim {name} 64M --machine mist --what-if nvlink.bandwidth=2x",
         f"sennit sim {name} 64M --machine mist --svg loads.svg",
         f"sennit sim {name} 64M --machine dgx-h100 --nodes 128",
+        f"sennit sim {name} 2M,64M --machine dgx-h100 --nodes 2:128 --svg scale.svg",
         f"sennit sim {name} 64K:64M --machine mist --machine cedar --html {name}.html",
     )
     app.command(

@@ -13,9 +13,17 @@ from sennit.model.machine import Machine
 from sennit.programs import console
 from sennit.programs.machines import known_machine
 from sennit.programs.problem import Exit, Problem
-from sennit.programs.sim import MessagesQuestion, Question, ask, ask_each, ask_messages, sizes_of
+from sennit.programs.sim import (
+    MessagesQuestion,
+    Question,
+    ask,
+    ask_each,
+    ask_messages,
+    ask_messages_each,
+    sizes_of,
+)
 from sennit.verbs.options import check_files, print_json, write
-from sennit.views import sim_html, sim_sweep
+from sennit.views import messages_sweep, sim_html, sim_sweep
 from sennit.views.charts.frame import standalone
 from sennit.views.sim_text import print_messages, print_simulation
 
@@ -67,7 +75,7 @@ def _answer_one(question: Question, views: Views) -> None:
         print_simulation(found, console.results())
 
 
-def not_of_messages(options: Mapping[str, object], size: str, machines: Sequence[str]) -> None:
+def not_of_messages(options: Mapping[str, object], machines: Sequence[str]) -> None:
     """Raises Problem for what means nothing where whole messages are sent."""
     for option, value in options.items():
         if value is not None:
@@ -76,16 +84,25 @@ def not_of_messages(options: Mapping[str, object], size: str, machines: Sequence
                 f"Leave out {option}, or --nodes and --chunks",
                 Exit.USAGE,
             )
-    if len(machines) > 1 or len(sizes_of(size)) > 1:
-        raise Problem(
-            "--nodes and --chunks answer for one size and machine", "Give one SIZE and one --machine", Exit.USAGE
-        )
+    if len(machines) > 1:
+        raise Problem("--nodes and --chunks answer for one machine", "Give one --machine", Exit.USAGE)
 
 
-def answer_messages(question: MessagesQuestion, as_json: bool) -> None:
-    """Asks, and shows the answer for whole messages."""
-    found, document = ask_messages(question)
+def answer_messages(question: MessagesQuestion, nodes: Sequence[int], svg: Path | None, as_json: bool) -> None:
+    """Asks, and shows the answer for whole messages: in full, or a table of several."""
+    sizes = sizes_of(question.size)
+    check_files(svg)
+    if len(sizes) * len(nodes) == 1 and not svg:
+        found, document = ask_messages(replace(question, size=sizes[0], nodes=nodes[0]))
+        if as_json:
+            print_json(document)
+        else:
+            print_messages(found, console.results())
+        return
+    sweep, document = ask_messages_each(question, sizes, nodes)
+    if svg:
+        write(svg, messages_sweep.picture(sweep))
     if as_json:
         print_json(document)
     else:
-        print_messages(found, console.results())
+        messages_sweep.print_messages_sweep(sweep, console.results())

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from rich.console import Console
 from rich.text import Text
 
 from sennit import units
-from sennit.model.sim import Check, Messages, Replay, Replayed, SimulatedPlan, SimulatedPut, Simulation
+from sennit.model.sim import Check, Messages, Replay, Replayed, SentAlgorithm, SimulatedPlan, SimulatedPut, Simulation
 from sennit.units import NOTHING
 from sennit.views.text_table import Table, print_table
 
@@ -96,39 +98,57 @@ def delays_and_loads(total_us: float, found: Replayed) -> list[str]:
     return lines + ([f"Busy: {', '.join(busy)}."] if busy else [])
 
 
-def print_messages(found: Messages, console: Console) -> None:
-    """Prints the whole document."""
+def messages_title(found: Messages) -> str:
+    """For example: broadcast 2 MiB from 16 roots, 16 ranks on 16 × ri2 (simulated)."""
     what_if = f", if {' and '.join(found.what_if)}" if found.what_if else ""
     nodes = f"{found.nodes} × {found.machine}" if found.nodes > 1 else found.machine
     chunks = f" in {found.chunks} chunks" if found.chunks > 1 else ""
+    roots = f" from {found.sources} roots" if found.sources > 1 else ""
     operation = found.operation.replace("_", "-")
-    title = f"{operation} {units.size(found.bytes)}{chunks}, {found.ranks} ranks on {nodes}{what_if} (simulated)"
-    console.print(Text(title, style="bold"))
+    return (
+        f"{operation} {units.size(found.bytes)}{chunks}{roots}, {found.ranks} ranks on {nodes}{what_if} (simulated)"
+    )
+
+
+def print_messages(found: Messages, console: Console) -> None:
+    """Prints the whole document."""
+    console.print(Text(messages_title(found), style="bold"))
     fastest = found.algorithms[0]
-    with_before = bool(found.what_if)
-    lines = [
-        [
-            each.algorithm + (" ~" if each.folded else ""),
-            units.time(each.us),
-            *(changed(each.before_us, each.us) if with_before else []),
-            f"{each.us / fastest.us:.2f}" if fastest.us > 0 else NOTHING,
-            f"{each.messages:,}".replace(",", " "),
-            units.time(each.closed_form_us) if each.closed_form_us else NOTHING,
-        ]
-        for each in found.algorithms
-    ]
-    headings = ["algorithm", "one call", *(CHANGED if with_before else []), "× fastest", "messages", "α-β-γ"]
-    if not any(each.closed_form_us for each in found.algorithms):  # of several nodes there is none
-        headings, lines = headings[:-1], [line[:-1] for line in lines]
-    print_table(Table(headings, lines), console)
+    columns = message_columns(found)
+    lines = [[cell(each) for _, cell in columns] for each in found.algorithms]
+    print_table(Table([heading for heading, _ in columns], lines), console)
     if any(each.folded for each in found.algorithms):
         console.print(Text("~ rounds that are alike were simulated once."))
     if found.skipped:
-        console.print(Text(f"Left out, of too many messages in {found.chunks} chunks: {', '.join(found.skipped)}."))
+        several = f"{found.sources} sources" if found.sources > 1 else f"{found.chunks} chunks"
+        console.print(Text(f"Left out, of too many messages in {several}: {', '.join(found.skipped)}."))
+    if found.unreachable:
+        console.print(Text(f"Left out, as no links join some GPUs: {', '.join(found.unreachable)}."))
     console.print()
     console.print(Text(f"Of a call by {fastest.algorithm}, {units.time(fastest.us)}:"))
     for sentence in delays_and_loads(fastest.us, found):
         console.print(Text(sentence))
+
+
+def message_columns(found: Messages) -> list[tuple[str, Callable[[SentAlgorithm], str]]]:
+    """The headings, and what stands below each; only those that say something of any algorithm."""
+    fastest = found.algorithms[0]
+    columns: list[tuple[str, Callable[[SentAlgorithm], str]]] = [
+        ("algorithm", lambda each: each.algorithm + (" ~" if each.folded else "")),
+        ("one call", lambda each: units.time(each.us)),
+    ]
+    if found.what_if:
+        columns += [(CHANGED[at], lambda each, at=at: changed(each.before_us, each.us)[at]) for at in (0, 1)]  # type: ignore[misc]
+    columns.append(("× fastest", lambda each: f"{each.us / fastest.us:.2f}" if fastest.us > 0 else NOTHING))
+    if any(each.chunks != found.chunks for each in found.algorithms):
+        columns.append(("chunks", lambda each: str(each.chunks)))
+    columns.append(("messages", lambda each: f"{each.messages:,}".replace(",", " ")))
+    if any(each.overlap is not None for each in found.algorithms):
+        columns.append(("overlap", lambda each: NOTHING if each.overlap is None else units.percent(each.overlap)))
+    if any(each.closed_form_us for each in found.algorithms):  # of most operations on several nodes there is none
+        form = "equation" if found.operation == "broadcast" else "α-β-γ"
+        columns.append((form, lambda each: units.time(each.closed_form_us) if each.closed_form_us else NOTHING))
+    return columns
 
 
 def print_put(found: SimulatedPut, console: Console) -> None:

@@ -1,11 +1,14 @@
 #include "bench/sim/messages.h"
 
 #include <algorithm>
+#include <charconv>
 #include <optional>
+#include <span>
 
 #include "base/units.h"
 #include "bench/sim/report.h"
 #include "plan/closed_forms.h"
+#include "sim/broadcast_forms.h"
 #include "sim/messages.h"
 #include "sim/predict.h"
 
@@ -15,13 +18,16 @@ namespace {
 
 /// More messages than this are folded. A limit: 100 to 250 bytes of memory each.
 constexpr std::uint64_t kMostMessages = 4'000'000;
+/// Of these, so many where the number of chunks is this program's choice: a few seconds each.
+constexpr std::uint64_t kMostChosen = 1'000'000;
 
 struct Answer {
   std::string_view algorithm;
   bool folded = false;
   std::uint64_t messages = 0;
-  std::optional<double> closed_form_us;
-  sim::Outcome outcome;
+  int chunks = 1;
+  std::optional<double> closed_form_us{}, overlap{};
+  sim::Outcome outcome{};
 };
 
 struct Question {
@@ -29,12 +35,31 @@ struct Question {
   std::uint64_t bytes = 0;
   sim::Ranks ranks;
   sim::MessageCosts costs;
+  int sources = 1;
 };
 
-Status of_many(std::uint64_t messages, int chunks) {
+Status of_many(std::uint64_t messages, int chunks, int sources) {
+  if (sources > 1)
+    return Status(Code::out_of_memory,
+                  fmt::format("{} messages of {} sources are too many to simulate each", messages, sources),
+                  "--sources", "Use fewer sources, or fewer nodes");
   return Status(Code::out_of_memory,
                 fmt::format("{} messages of {} chunks are too many to simulate each", messages, chunks), "--chunks",
                 "Use fewer chunks, or --chunks 1, which folds rounds that are alike");
+}
+
+/// Reads --sources: "3", "all".
+Result<int> sources_of(const std::string& text, coll::Operation operation, int ranks) {
+  int sources = text == "all" ? ranks : 0;
+  const char* const end = text.data() + text.size();
+  if (sources == 0 && std::from_chars(text.data(), end, sources).ptr != end) sources = 0;
+  if (sources < 1 || sources > ranks)
+    return Status(Code::invalid_argument, fmt::format("'{}' is no number of sources", text), "--sources",
+                  fmt::format("Use 1 to {}, or all", ranks));
+  if (sources > 1 && operation != coll::Operation::broadcast)
+    return Status(Code::invalid_argument, fmt::format("{} has no sources", coll::name(operation)), "--sources",
+                  "Leave it out, or ask for broadcast");
+  return sources;
 }
 
 /// Returns the lowest rate at which any two GPUs send to each other at the same time.
@@ -51,40 +76,81 @@ double narrowest_gbps(const path::Network& network) {
   return least;
 }
 
-/// Returns the time by a closed form: for whole messages on one node, by its narrowest way between two GPUs.
-std::optional<double> closed_form(const sim::MessageAlgorithm& algorithm, const Question& question,
-                                  const Messages& asked, const sim::Fabric& fabric) {
-  if (asked.nodes > 1 || asked.chunks > 1) return std::nullopt;
-  const auto terms =
-      plan::closed_form(algorithm.operation, algorithm.name, question.ranks.all, static_cast<double>(question.bytes));
+/// Returns the time by a closed form: of broadcasts, and for whole messages on one node, by its narrowest way between
+/// two GPUs. Several sources take as many times as long, as nothing overlaps there.
+std::optional<double> closed_form(const sim::MessageAlgorithm& algorithm, const Question& question, int nodes,
+                                  int chunks, const sim::Fabric& fabric) {
+  const auto bytes = static_cast<double>(question.bytes);
   const double gbps = narrowest_gbps(fabric.network());
+  if (algorithm.operation == coll::Operation::broadcast) {
+    plan::CorrectedBroadcast model =
+        sim::broadcast_model(fabric, question.ranks, question.costs, bytes / static_cast<double>(chunks));
+    if (nodes == 1) model.near_gbps = gbps;
+    const auto once = sim::broadcast_form(algorithm.name, model, question.ranks, bytes);
+    return once ? std::optional(plan::several_sources(*once, question.sources, 0)) : std::nullopt;
+  }
+  if (nodes > 1 || chunks > 1) return std::nullopt;
+  const auto terms = plan::closed_form(algorithm.operation, algorithm.name, question.ranks.all, bytes);
   if (!terms || gbps <= 0) return std::nullopt;
   const sim::MessageCosts& costs = question.costs;
   return plan::AlphaBetaGamma{costs.message_us, gbps, costs.reduce_us, costs.reduce_gbps}.us(*terms);
 }
 
+/// Returns the rounds of each source's chunk: the roots are ranks that follow each other.
+std::vector<sim::Rounds> jobs_of(const sim::MessageAlgorithm& algorithm, const Question& question, int sources,
+                                 int chunks) {
+  std::vector<sim::Rounds> jobs;
+  sim::Ranks ranks = question.ranks;
+  for (int source = 0; source < sources; ++source, ranks.root = (ranks.root + 1) % ranks.all)
+    jobs.push_back(algorithm.rounds(ranks, static_cast<double>(question.bytes) / static_cast<double>(chunks)));
+  return jobs;
+}
+
+/// Returns the number of chunks that the closed form likes best of 1, 2, 4, …, as long as messages are not too many.
+int best_chunks(const sim::MessageAlgorithm& algorithm, const Question& question, int nodes, std::uint64_t messages,
+                const sim::Fabric& fabric) {
+  int best = 1;
+  std::optional<double> least = closed_form(algorithm, question, nodes, 1, fabric);
+  for (int chunks = 2; least && chunks <= kMostChunks && messages * static_cast<std::uint64_t>(chunks) <= kMostChosen;
+       chunks *= 2) {
+    const auto us = closed_form(algorithm, question, nodes, chunks, fabric);
+    if (!us || *us >= *least) continue;
+    least = us;
+    best = chunks;
+  }
+  return best;
+}
+
 Result<Answer> answer(const sim::MessageAlgorithm& algorithm, const Question& question, const Messages& asked,
                       const sim::Fabric& fabric) {
-  const sim::Rounds rounds =
-      algorithm.rounds(question.ranks, static_cast<double>(question.bytes) / static_cast<double>(asked.chunks));
   const std::vector<int> places = sim::places_of(fabric, question.ranks.all);
-  Answer found{algorithm.name,
-               false,
-               sim::count_messages(rounds) * static_cast<std::uint64_t>(asked.chunks),
-               closed_form(algorithm, question, asked, fabric),
-               {}};
+  const bool broadcast = algorithm.operation == coll::Operation::broadcast;
+  const auto sources = static_cast<std::uint64_t>(question.sources);
+  const std::uint64_t a_chunk = sim::count_messages(jobs_of(algorithm, question, 1, 1).front()) * sources;
+  int chunks = std::max(1, asked.chunks);
+  if (broadcast && asked.chunks == 0) chunks = best_chunks(algorithm, question, asked.nodes, a_chunk, fabric);
+  Answer found{algorithm.name, false, a_chunk * static_cast<std::uint64_t>(chunks), chunks};
+  found.closed_form_us = closed_form(algorithm, question, asked.nodes, chunks, fabric);
   found.folded = found.messages > kMostMessages;
+  if (found.folded && (chunks > 1 || sources > 1)) return of_many(found.messages, chunks, question.sources);
+  const std::vector<sim::Rounds> jobs = jobs_of(algorithm, question, question.sources, chunks);
   if (found.folded) {
-    if (asked.chunks > 1) return of_many(found.messages, asked.chunks);
-    auto folded = sim::fold(rounds, places, question.costs, fabric, asked.epsilon_us);
+    auto folded = sim::fold(jobs.front(), places, question.costs, fabric, asked.epsilon_us);
     if (!folded) return folded.status();
     found.outcome = std::move(*folded);
     return found;
   }
-  auto played =
-      sim::play(sim::unroll(rounds, asked.chunks, places, question.costs, fabric), fabric, asked.epsilon_us);
+  const auto play = [&](std::span<const sim::Rounds> of) {
+    return sim::play(sim::unroll(of, chunks, places, question.costs, fabric), fabric, asked.epsilon_us);
+  };
+  auto played = play(jobs);
   if (!played) return played.status();
   found.outcome = std::move(*played);
+  if (sources > 1) {
+    const auto alone = play(std::span(jobs).first(1));
+    if (!alone) return alone.status();
+    found.overlap = plan::overlap(alone->us, found.outcome.us, question.sources);
+  }
   return found;
 }
 
@@ -106,6 +172,10 @@ Result<Question> question_of(const Messages& asked, const sim::Fabric& fabric) {
   if (asked.root < 0 || asked.root >= question.ranks.all)
     return Status(Code::invalid_argument, fmt::format("there is no rank {} to be the root", asked.root), "--root",
                   fmt::format("Use 0 to {}", question.ranks.all - 1));
+  question.ranks.k = asked.k;
+  const auto sources = sources_of(asked.sources, *operation, question.ranks.all);
+  if (!sources) return sources.status();
+  question.sources = *sources;
   if (auto status = set_costs(question.costs, sim::kMessageCosts, asked.costs); !status) return status;
   return question;
 }
@@ -113,8 +183,8 @@ Result<Question> question_of(const Messages& asked, const sim::Fabric& fabric) {
 /// Covers all algorithms, the fastest first, or the one that is named.
 struct Answers {
   Question question;
-  std::vector<Answer> all;
-  Json skipped = Json::array();
+  std::vector<Answer> all{};
+  Json skipped = Json::array(), unreachable = Json::array();
 };
 
 Result<Answers> answers_on(const machine::Machine& machine, const Messages& asked) {
@@ -123,7 +193,7 @@ Result<Answers> answers_on(const machine::Machine& machine, const Messages& aske
   auto question = question_of(asked, *fabric);
   if (!question) return question.status();
 
-  Answers found_all{*question, {}, Json::array()};
+  Answers found_all{*question, {}};
   std::vector<Answer>& answers = found_all.all;
   if (!asked.algorithm.empty()) {
     const auto algorithm = sim::message_algorithm(question->operation, asked.algorithm);
@@ -135,11 +205,17 @@ Result<Answers> answers_on(const machine::Machine& machine, const Messages& aske
     if (!found) return found.status();
     answers.push_back(std::move(*found));
   } else {
+    // Staged ones need no links between GPUs, so others' failure is no reason to give no answer.
+    const bool staging = question->operation == coll::Operation::broadcast && question->ranks.hosts;
     for (const sim::MessageAlgorithm& algorithm : sim::message_algorithms()) {
       if (algorithm.operation != question->operation || !algorithm.admits(question->ranks)) continue;
       auto found = answer(algorithm, *question, asked, *fabric);
       if (!found && found.status().code() == Code::out_of_memory) {
         found_all.skipped.push_back(algorithm.name);
+        continue;
+      }
+      if (!found && found.status().code() == Code::unsupported && staging) {
+        found_all.unreachable.push_back(algorithm.name);
         continue;
       }
       if (!found) return found.status();
@@ -176,6 +252,8 @@ Result<Exit> simulate_messages(const Messages& asked) {
                     {"us", each.outcome.us},
                     {"before_us", same != before.end() ? Json(same->outcome.us) : Json()},
                     {"closed_form_us", each.closed_form_us ? Json(*each.closed_form_us) : Json()},
+                    {"overlap", each.overlap ? Json(*each.overlap) : Json()},
+                    {"chunks", each.chunks},
                     {"messages", each.messages},
                     {"folded", each.folded}});
   }
@@ -188,12 +266,15 @@ Result<Exit> simulate_messages(const Messages& asked) {
                                                {"bytes", question->bytes},
                                                {"ranks", question->ranks.all},
                                                {"nodes", asked.nodes},
-                                               {"chunks", asked.chunks},
+                                               {"chunks", std::max(1, asked.chunks)},
+                                               {"sources", question->sources},
+                                               {"k", question->ranks.k},
                                                {"machine", machine.name},
                                                {"what_if", asked.what_if},
                                                {"epsilon_us", asked.epsilon_us},
                                                {"costs", std::move(costs)},
                                                {"skipped", std::move(found->skipped)},
+                                               {"unreachable", std::move(found->unreachable)},
                                                {"algorithms", std::move(rows)}}));
   return Exit::ok;
 }

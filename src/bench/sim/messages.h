@@ -9,9 +9,14 @@
 
 namespace sennit::bench {
 
+/// A limit.
+inline constexpr int kMostChunks = 4096;
+
 struct Messages {
   std::string operation, bytes, machine, algorithm;
-  int nodes = 1, root = 0, chunks = 1;
+  std::string sources = "1";  ///< of a broadcast: so many roots at the same time, or "all"
+  int nodes = 1, root = 0, k = 4;
+  int chunks = 0;  ///< 0: one, and of broadcasts what each algorithm's closed form finds best
   double epsilon_us = 0;
   std::vector<std::string> what_if, costs;
 };

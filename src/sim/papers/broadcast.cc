@@ -26,80 +26,35 @@ constexpr double kWithin = 0.2;
 
 }  // namespace
 
-Result<double> BroadcastSchemes::ring(double bytes) const {
-  const Rounds rounds = message_algorithm(coll::Operation::broadcast, "chain")->rounds(ranks_, model_.chunk_bytes);
-  return sent(rounds, bytes);
+BroadcastSchemes::BroadcastSchemes(const Fabric& fabric, const Ranks& ranks, const BroadcastModel& model)
+    : fabric_(fabric), ranks_(ranks), model_(model) {
+  for (int node = 0; node < ranks.all; ++node) gpus_.push_back(fabric.place(node, fabric.network().index("gpu0")));
+  ranks_.network = ranks_.hosts = true;
 }
 
-Result<double> BroadcastSchemes::sent(const Rounds& rounds, double bytes) const {
-  Graph graph;
-  // A card reads a GPU's memory for one message at a time.
-  std::vector<std::uint32_t> cards;
-  for (int rank = 0; rank < ranks_.all; ++rank) cards.push_back(graph.add_queue());
-  const auto send = [&](const Message& each, std::span<const Id> needs) -> Sent {
-    Graph::Task task;
-    task.from = gpus_[static_cast<std::size_t>(each.from)];
-    task.to = gpus_[static_cast<std::size_t>(each.to)];
-    task.bytes = each.bytes;
-    task.us = model_.start_us;
-    task.gbps = model_.gpu_gbps;
-    task.queue = cards[static_cast<std::size_t>(each.from)];
-    const Id id = graph.add(task, needs);
-    return {id, id};
-  };
-  unroll(graph, rounds, static_cast<int>(std::ceil(bytes / model_.chunk_bytes)), gpus_.size(), send);
-  return time_of(graph);
+Result<double> BroadcastSchemes::ring(double bytes) const {
+  return us("chain", bytes, 1);
 }
 
 Result<double> BroadcastSchemes::multicast(double bytes, bool staged, int sources) const {
-  Graph graph;
-  const std::uint32_t packets = graph.name("packets of multicasts"), copies = graph.name("copies to the host");
-  const int chunks = static_cast<int>(std::ceil(bytes / model_.chunk_bytes));
-  const double chunk = bytes / chunks;
-  for (int source = 0; source < sources; ++source) {
-    const std::uint32_t card = graph.add_queue(), engine = graph.add_queue();
-    std::vector<int> others;
-    for (int rank = 0; rank < ranks_.all; ++rank)
-      if (rank != source) others.push_back(gpus_[static_cast<std::size_t>(rank)]);
-    for (int i = 0; i < chunks; ++i) {
-      Id ready = Graph::kNone;
-      const auto at = static_cast<std::size_t>(source);
-      if (staged) {
-        Graph::Task copy;
-        copy.from = gpus_[at];
-        copy.to = hosts_[at];
-        copy.bytes = chunk;
-        copy.gbps = model_.device_to_host_gbps;
-        copy.queue = engine;
-        copy.what = copies;
-        copy.method = machine::Method::sm;
-        ready = graph.add(copy);
-      }
-      Graph::Task cast;
-      cast.from = staged ? hosts_[at] : gpus_[at];
-      cast.bytes = chunk;
-      cast.us = chunk / model_.mtu_bytes * (model_.start_us + model_.multicast_overhead_us(ranks_.all));
-      cast.gbps = staged ? model_.host_gbps : model_.gpu_gbps;
-      cast.queue = card;
-      cast.what = packets;
-      graph.add_multicast(cast, others, {ready});
-    }
-  }
-  return time_of(graph);
+  return us(staged ? "multicast_streaming" : "multicast", bytes, sources);
 }
 
-Result<double> BroadcastSchemes::time_of(const Graph& graph) const {
-  const auto played = play(graph, fabric_);
+Result<double> BroadcastSchemes::us(std::string_view algorithm, double bytes, int sources) const {
+  const int chunks = static_cast<int>(std::ceil(bytes / model_.chunk_bytes));
+  std::vector<Rounds> jobs;
+  for (Ranks ranks = ranks_; ranks.root < sources; ++ranks.root)
+    jobs.push_back(message_algorithm(coll::Operation::broadcast, algorithm)->rounds(ranks, bytes / chunks));
+  MessageCosts costs;
+  costs.message_us = 0;
+  costs.network_us = model_.start_us;
+  costs.gpu_read_gbps = model_.gpu_gbps;
+  costs.to_host_gbps = model_.device_to_host_gbps;
+  costs.mtu_bytes = model_.mtu_bytes;
+  costs.multicast_a = model_.multicast_a;
+  const auto played = play(unroll(jobs, chunks, gpus_, costs, fabric_), fabric_);
   if (!played) return played.status();
   return played->us;
-}
-
-BroadcastSchemes::BroadcastSchemes(const Fabric& fabric, const Ranks& ranks, const BroadcastModel& model)
-    : fabric_(fabric), ranks_(ranks), model_(model) {
-  for (int node = 0; node < ranks.all; ++node) {
-    gpus_.push_back(fabric.place(node, fabric.network().index("gpu0")));
-    hosts_.push_back(fabric.place(node, fabric.network().index("host0")));
-  }
 }
 
 Result<Study> study_ri2(machine::Machine machine) {

@@ -18,13 +18,12 @@ class BroadcastSchemes {
   Result<double> multicast(double bytes, bool staged, int sources) const;
 
  private:
-  Result<double> sent(const Rounds& rounds, double bytes) const;
-  Result<double> time_of(const Graph& graph) const;
+  Result<double> us(std::string_view algorithm, double bytes, int sources) const;
 
   const Fabric& fabric_;
   Ranks ranks_;
   plan::BroadcastModel model_;
-  std::vector<int> gpus_, hosts_;  // of each rank
+  std::vector<int> gpus_;  // of each rank
 };
 
 }  // namespace sennit::sim

@@ -63,7 +63,8 @@ Result<double> MpiAllreduce::on_hosts(double bytes) const {
   for (std::size_t rank = 0; rank < gpus_.size(); ++rank)
     down.push_back(work(rank, gpus_[rank], hosts_[rank], bytes, costs_.host_copy_us, copies, {}));
   std::vector<Id> latest = down;
-  const auto send = [&](const Message& each, std::span<const Id> needs) -> Sent {
+  const auto send = [&](std::span<const Message> one, std::span<const Id> needs) -> Sent {
+    const Message& each = one.front();
     const auto from = static_cast<std::size_t>(each.from), to = static_cast<std::size_t>(each.to);
     std::vector<Id> all(needs.begin(), needs.end());
     all.push_back(down[from]);
