@@ -143,6 +143,22 @@ def test_gpu_buffers_of_an_mpi_by_itself() -> None:
     assert not [advice for advice in given(document | {"accelerated": True}) if "GPU buffers" in advice.what]
 
 
+def test_calls_that_are_staged_say_why() -> None:
+    """By reason; not those of which nothing can be gained."""
+    document = made_up.halo(["node1"]) | {"accelerated": True}
+    for row, how in zip(document["rows"], (
+        "staged: derived type with gaps, rows alone", "staged: small", "direct copy",
+        "staged: the GPUs have no peer access",
+    ), strict=False):  # fmt: skip
+        row |= {"memory_in": "gpu", "memory_out": "gpu", "how": how}
+        row["rank_seconds"]["mean"] = 4.0
+    found = one(document, "Calls that go through host memory (derived type with gaps, rows alone) take 10 %")
+    assert found.evidence == "8000 calls a process of MPI_Isend."
+    assert "without gaps" in found.remedy
+    assert "sennit doctor" in one(document, "Calls that go through host memory (the GPUs have no peer").remedy
+    assert not [advice for advice in given(document) if "(small)" in advice.what]
+
+
 def test_a_machine_that_was_never_tuned() -> None:
     found = one(made_up.ddp(), "Collectives on GPUs take 4 % of run time, and", Known(never_tuned=True))
     assert found.remedy.startswith("sennit tune")
@@ -209,7 +225,7 @@ def test_rules_do_not_mind_the_order_of_rows() -> None:
         for name in ("rows", "ranks", "partners", "skew"):
             turned[name].reverse()
         assert {advice.what for advice in given(document)} == {advice.what for advice in given(turned)}
-    assert len(RULES) == 8
+    assert len(RULES) == 9
 
 
 def test_what_lies_in_the_folder_is_known(programs: Programs) -> None:

@@ -353,7 +353,7 @@ def test_a_profile_is_loaded_as_tables(tmp_path: Path, monkeypatch: pytest.Monke
         raise ImportError
 
     monkeypatch.setattr(load_profile, "import_module", missing)
-    for convert in (run.rows.to_pandas, run.rows.to_arrow):
+    for convert in (run.rows.to_pandas, run.rows.to_arrow, lambda: run.rows.to_parquet(tmp_path / "rows")):
         with pytest.raises(Problem, match="is not installed"):
             convert()
 
@@ -362,6 +362,19 @@ def test_a_profile_is_loaded_as_tables(tmp_path: Path, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(load_profile, "import_module", lambda _: Pandas)
     assert run.ranks.to_pandas()[3]["rank"] == 3
+    written = {}
+
+    class Arrow:
+        class Table:
+            from_pylist = list
+
+        @staticmethod
+        def write_table(table: Any, file: Path) -> None:
+            written[file] = table
+
+    monkeypatch.setattr(load_profile, "import_module", lambda _: Arrow)
+    run.ranks.to_parquet(tmp_path / "ranks.parquet")
+    assert written[tmp_path / "ranks.parquet"][5]["rank"] == 5
     with pytest.raises(Problem, match="does not exist"):
         sennit.profile.load(tmp_path / "none")
 

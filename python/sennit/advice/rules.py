@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from sennit import units
 from sennit.advice.advice import LEAST, NOTHING_KNOWN, Advice, Known
 from sennit.advice.placement import apart
+from sennit.advice.staging import staged
 from sennit.baselines.layout import GATHERS, SCATTERS, bus_factor
 from sennit.compare.ratio import Ratio
 from sennit.model.machine import Machine
@@ -249,7 +250,7 @@ def far_apart(profile: Profile, _known: Known) -> Iterator[Advice]:
 
 
 RULES: Sequence[Rule] = (
-    small_sums, small_buckets, empty_polls, late_ranks, not_accelerated, never_tuned, below_the_links,
+    small_sums, small_buckets, empty_polls, late_ranks, not_accelerated, staged, never_tuned, below_the_links,
     far_apart,
 )  # fmt: skip
 

@@ -13,6 +13,8 @@ from sennit.model.profile_tables import Line, tables
 from sennit.programs.problem import Exit, Problem
 from sennit.programs.profiles import merged
 
+ARROW = "'sennit[profile]'"  # the extra that has pyarrow
+
 
 class Table(list[Line]):
     """Rows, each a dictionary of a row's values."""
@@ -21,9 +23,13 @@ class Table(list[Line]):
         """As a DataFrame. Raises Problem where pandas is missing."""
         return _library("pandas", "pandas").DataFrame(list(self))
 
+    def to_parquet(self, file: str | Path) -> None:
+        """Writes them to a file of Parquet. Raises Problem where pyarrow is missing."""
+        _library("pyarrow.parquet", ARROW).write_table(self.to_arrow(), file)
+
     def to_arrow(self) -> Any:
         """As a pyarrow.Table. Raises Problem where pyarrow is missing."""
-        return _library("pyarrow", "pyarrow").Table.from_pylist(list(self))
+        return _library("pyarrow", ARROW).Table.from_pylist(list(self))
 
 
 @dataclass(frozen=True)
@@ -51,4 +57,6 @@ def _library(name: str, package: str) -> Any:
     try:
         return import_module(name)
     except ImportError:
-        raise Problem(f"{name} is not installed", f"pip install {package}", Exit.ENVIRONMENT) from None
+        raise Problem(
+            f"{name.partition('.')[0]} is not installed", f"pip install {package}", Exit.ENVIRONMENT
+        ) from None
