@@ -48,7 +48,7 @@ from sennit.programs import process
 from sennit.programs.problem import Exit, Problem
 from sennit.programs.process import Output
 from sennit.programs.progress import step_of
-from sennit.programs.rank_map import visible_devices
+from sennit.programs.rank_map import Gpus, visible_devices
 from sennit.views import puts, sim_sweep
 from sennit.views.advice_text import print_advice
 from sennit.views.changes_text import print_comparison, print_table_diff
@@ -234,7 +234,7 @@ def draw_map(found: RankMap, random: Random) -> None:
     check_picture(before_and_after(found, machine))
     check_page(map_html(found, machine))
     with contextlib.suppress(Problem):
-        assert visible_devices(found, ["GPU-0", "GPU-1"], {})
+        assert visible_devices(found, Gpus(["GPU-0", "GPU-1"]), {})
 
 
 def draw_doctor(doctor: Doctor, random: Random) -> None:

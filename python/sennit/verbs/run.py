@@ -35,6 +35,7 @@ OPERATIONS = {form for name in (*COLLECTIVES, *SENDS) for form in (name, f"i{nam
     NONE,
 }
 
+WHOLE_RANKS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
 BY_PRRTE = ("PRTE_LAUNCHED", "PMIX_RANK")  # its ranks may have inherited SLURM_LOCALID of a batch job
 
 
@@ -59,22 +60,38 @@ def gpu_of_rank(environment: Mapping[str, str], gpus: int) -> str | None:
     return visible[local % len(visible)] if visible else told or ""
 
 
-def mapped(file: Path, environment: Mapping[str, str], *, one: bool) -> str:
-    """CUDA_VISIBLE_DEVICES by a map; of this rank's GPU alone where `one`. Raises Problem."""
-    # Here, so that a run without a map waits for neither.
+def whole_rank(environment: Mapping[str, str]) -> int | None:
+    """This rank of all, as the launcher has numbered it. None: no launcher has."""
+    return next((int(environment[name]) for name in WHOLE_RANKS if environment.get(name, "").isdecimal()), None)
+
+
+def mapped(file: Path, environment: Mapping[str, str], *, one: bool, bind: bool = False) -> str:
+    """CUDA_VISIBLE_DEVICES by a map; of this rank's GPU alone where `one`. `bind`: this process is also bound to the
+    cores near that GPU, if nobody has bound it. Raises Problem."""
+    # Here, so that a run without a map waits for none of them.
+    from sennit.programs import near_cores
     from sennit.programs.machines import this_machine
-    from sennit.programs.rank_map import read_map, uuids_of, visible_devices
+    from sennit.programs.rank_map import Rank, gpus_of, numa_of, read_map, visible_devices
 
-    local = local_rank(environment) if one else None
-    if one and local is None:
-        raise unknown_rank()
-    return visible_devices(read_map(file), uuids_of(this_machine()), environment, local)
+    rank = Rank(local_rank(environment), whole_rank(environment))
+    if (one or bind) and rank.local is None:
+        raise unknown_rank("--gpu-per-rank" if one else "--bind")
+    found = read_map(file)
+    visible = visible_devices(found, gpus_of(this_machine()), environment, rank, one=one)
+    if bind:
+        cores, warning = near_cores.chosen(os.sched_getaffinity(0), near_cores.near(numa_of(found, rank)))
+        if cores:
+            os.sched_setaffinity(0, cores)
+        if warning:
+            text = f"warning: rank {rank.local if rank.whole is None else rank.whole}: {warning}"
+            console.messages().print(Text(text, style="yellow"), soft_wrap=True)
+    return visible
 
 
-def unknown_rank() -> Problem:
-    """Of --gpu-per-rank before the launcher."""
-    return Problem("--gpu-per-rank has to know the rank, and no launcher has started this process",
-                   "Put sennit behind the launcher: mpirun -n 4 sennit run --gpu-per-rank ./program",
+def unknown_rank(option: str) -> Problem:
+    """Of an option that is of no use before the launcher."""
+    return Problem(f"{option} has to know the rank, and no launcher has started this process",
+                   f"Put sennit behind the launcher: mpirun -n 4 sennit run {option} ./program",
                    Exit.USAGE)  # fmt: skip
 
 
@@ -95,6 +112,8 @@ def run(
                             "./program.")] = False,
     map_file: Annotated[Path | None, typer.Option("--map", metavar="FILE", help="Give each rank the GPU that sennit "
                         "map -o said.")] = None,
+    bind: Annotated[bool, typer.Option("--bind", help="With --map behind the launcher: bind each rank to the cores "
+                    "near its GPU, if nobody has bound it.")] = False,
 ) -> None:  # fmt: skip
     """Run an MPI or NCCL program with sennit between it and its library. MPI: GPU buffers work in every MPI, and
     collectives of ranks on one node are sennit's. NCCL (PyTorch): collectives that `sennit tune collectives` measured
@@ -117,12 +136,14 @@ def run(
         environment["SENNIT_OPS"] = _operations(listed, "SENNIT_OPS")
     environment |= {"SENNIT_REPORT": "1"} if report else {}
     environment |= {"SENNIT_EXPLAIN": "1"} if explain else {}
+    if bind and map_file is None:
+        raise Problem("--bind has to know each rank's GPU", "Say it by a map: --map FILE", Exit.USAGE)
     if map_file is not None:
-        environment["CUDA_VISIBLE_DEVICES"] = mapped(map_file, environment, one=gpu_per_rank)
+        environment["CUDA_VISIBLE_DEVICES"] = mapped(map_file, environment, one=gpu_per_rank, bind=bind)
     elif gpu_per_rank:
         gpu = gpu_of_rank(environment, len(list(Path("/dev").glob("nvidia[0-9]*"))))
         if gpu is None:
-            raise unknown_rank()
+            raise unknown_rank("--gpu-per-rank")
         environment |= {"CUDA_VISIBLE_DEVICES": gpu} if gpu else {}
     if environment.get("SENNIT_EMULATE", "").lower() in ON:
         text = "GPU memory is emulated here: results are right, and times say nothing of GPUs"
