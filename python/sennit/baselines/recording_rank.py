@@ -32,7 +32,9 @@ from sennit.baselines.recording_ways import Nothing, Profiled, Recorded, Way, pa
 from sennit.baselines.torch_rank import begin, main, tell
 from sennit.profile import phase
 
-AHEAD_MS = 1.0  # that the GPU sleeps longer than the host takes to enqueue a block
+# The GPU sleeps longer than the host took to enqueue the last block of the kind: so many times, and ms; at first, and
+# at most, so many ms, since a first block makes connections.
+AHEAD, AHEAD_MS, FIRST_MS, MOST_MS = 1.5, 1.0, 20.0, 100.0
 CYCLES = 10_000_000  # of a sleep, by which the clock is known
 
 
@@ -48,14 +50,15 @@ class Stream:
             last.record()
         torch.cuda.synchronize()
         self._cycles_a_ms = CYCLES / first.elapsed_time(last)
-        self._host_ms = 10.0
+        self._host_ms: dict[type[Way], float] = {}  # of the last block of a kind
 
     def block(self, buffer: torch.Tensor, calls: int, way: Way) -> tuple[float, float]:
         """The µs of a call, of the host and of the stream. One call before is in neither: in it ranks meet."""
         first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         torch.cuda.synchronize()
         with way.around():
-            torch.cuda._sleep(int((self._host_ms + AHEAD_MS) * self._cycles_a_ms))
+            ahead_ms = AHEAD * self._host_ms.get(type(way), FIRST_MS) + AHEAD_MS
+            torch.cuda._sleep(int(min(ahead_ms, MOST_MS) * self._cycles_a_ms))
             dist.all_reduce(buffer)
             with way.within():
                 first.record()
@@ -65,7 +68,7 @@ class Stream:
                 host_ms = 1e3 * (time.perf_counter() - begun)
                 last.record()
                 torch.cuda.synchronize()  # kernels that begin in a pause would not count
-        self._host_ms = 1.5 * host_ms
+        self._host_ms[type(way)] = host_ms
         return 1e3 * host_ms / calls, 1e3 * first.elapsed_time(last) / calls
 
     def pairs(self, buffer: torch.Tensor, calls: int, way: Way, pairs: int) -> list[tuple[Any, Any]]:
