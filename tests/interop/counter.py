@@ -19,20 +19,54 @@ from sennit.baselines import mpi
 FILES = "SENNIT_TEST_COUNTS"  # the folder that each process puts its numbers into
 TOGETHER = tempfile.TemporaryDirectory(prefix="sennit-counters-")
 
-# Bytes are counted of these functions: where this rank gives some, and where it gets some, as C, and how many. Sizes
-# are those of MPI's standard: of collectives one rank's message, or what is reduced.
-ALWAYS = "1"
-AT_ROOT = "is_root(root, comm)"
-OF_COUNT, OF_EACH = ("count", "datatype"), ("recvcount", "recvtype")
+# Bytes are counted of these functions: how many this rank gives, and how many it gets, as C. Sizes are those of MPI's
+# standard: of collectives one rank's message, or what is reduced; of a Gatherv's or Scatterv's root what all get.
+# A rank of one group is the root or not; of two groups the root is alone in its own, and `other` is in the other one.
+NONE = "0"
+OF_COUNT, SENT, OF_EACH = (f"{count} * size_of({kind})" for count, kind in (
+    ("(long long)count", "datatype"), ("(long long)sendcount", "sendtype"), ("(long long)recvcount", "recvtype")
+))  # fmt: skip
+IS_ROOT, IS_OTHER = "is_root(root, comm)", "is_other(root, comm)"
+WITH_OWN = f"(is_two(comm) ? {IS_OTHER} : 1)"  # who has a part of its own
+
+
+def gathered(part: str, own: str, everything: str) -> tuple[str, str]:
+    """What goes to the root: of each a part, the root's own from its other buffer where that is in place."""
+    return f"!{WITH_OWN} ? 0 : {IS_ROOT} ? {own} : {part}", f"{IS_ROOT} ? {everything} : 0"
+
+
+def scattered(part: str, own: str, everything: str) -> tuple[str, str]:
+    """The other way round."""
+    gives, takes = gathered(part, own, everything)
+    return takes, gives
+
+
+def all_of(counts: str, kind: str) -> str:
+    return f"sum({counts}, peers(comm)) * size_of({kind})"
+
+
+def own_of(counts: str, kind: str) -> str:
+    return f"(long long){counts}[number_in(comm)] * size_of({kind})"
+
+
 SENDS = ("Send", "Bsend", "Ssend", "Rsend", "Isend", "Ibsend", "Issend", "Irsend", "Send_init", "Ssend_init")
 SUMS = ("Allreduce", "Iallreduce", "Scan", "Exscan", "Iscan", "Iexscan")
 SIZES = {
-    **dict.fromkeys(SENDS, (ALWAYS, "", *OF_COUNT)),
-    **dict.fromkeys(("Recv", "Irecv", "Recv_init"), ("", ALWAYS, *OF_COUNT)),
-    **dict.fromkeys(SUMS, (ALWAYS, ALWAYS, *OF_COUNT)),
-    **dict.fromkeys(("Bcast", "Ibcast"), (AT_ROOT, f"!{AT_ROOT}", *OF_COUNT)),
-    **dict.fromkeys(("Reduce", "Ireduce"), (ALWAYS, AT_ROOT, *OF_COUNT)),
-    **dict.fromkeys(("Allgather", "Iallgather", "Alltoall", "Ialltoall"), (ALWAYS, ALWAYS, *OF_EACH)),
+    **dict.fromkeys(SENDS, (OF_COUNT, NONE)),
+    **dict.fromkeys(("Recv", "Irecv", "Recv_init"), (NONE, OF_COUNT)),
+    **dict.fromkeys(SUMS, (OF_COUNT, OF_COUNT)),
+    **dict.fromkeys(("Bcast", "Ibcast"), (f"{IS_ROOT} ? {OF_COUNT} : 0", f"{IS_OTHER} ? {OF_COUNT} : 0")),
+    **dict.fromkeys(("Reduce", "Ireduce"), gathered(OF_COUNT, OF_COUNT, OF_COUNT)),
+    **dict.fromkeys(("Gather", "Igather"), gathered(SENT, OF_EACH, OF_EACH)),
+    **dict.fromkeys(("Scatter", "Iscatter"), scattered(OF_EACH, SENT, SENT)),
+    **dict.fromkeys(
+        ("Gatherv", "Igatherv"), gathered(SENT, own_of("recvcounts", "recvtype"), all_of("recvcounts", "recvtype"))
+    ),
+    **dict.fromkeys(
+        ("Scatterv", "Iscatterv"),
+        scattered(OF_EACH, own_of("sendcounts", "sendtype"), all_of("sendcounts", "sendtype")),
+    ),
+    **dict.fromkeys(("Allgather", "Iallgather", "Alltoall", "Ialltoall"), (OF_EACH, OF_EACH)),
 }
 
 C = r"""
@@ -67,13 +101,31 @@ __attribute__((unused)) static long long size_of(MPI_Datatype type) {
   if (size == NULL) *(void**)&size = of_mpi("PMPI_Type_size");
   return size(type, &bytes) == MPI_SUCCESS ? bytes : 0;
 }
-__attribute__((unused)) static int is_root(int root, MPI_Comm comm) {
-  static int (*number)(MPI_Comm, int*);
-  int rank = -1;
-  if (number == NULL) *(void**)&number = of_mpi("PMPI_Comm_rank");
-  number(comm, &rank);
-  return rank == root;
+static int ask(const char* what, int (**function)(MPI_Comm, int*), MPI_Comm comm) {
+  int answer = -1;
+  if (*function == NULL) *(void**)function = of_mpi(what);
+  (*function)(comm, &answer);
+  return answer;
 }
+__attribute__((unused)) static int number_in(MPI_Comm comm) {
+  static int (*number)(MPI_Comm, int*);
+  return ask("PMPI_Comm_rank", &number, comm);
+}
+__attribute__((unused)) static int is_two(MPI_Comm comm) {
+  static int (*is_inter)(MPI_Comm, int*);
+  return ask("PMPI_Comm_test_inter", &is_inter, comm);
+}
+__attribute__((unused)) static int peers(MPI_Comm comm) {
+  static int (*size)(MPI_Comm, int*), (*remote)(MPI_Comm, int*);
+  return is_two(comm) ? ask("PMPI_Comm_remote_size", &remote, comm) : ask("PMPI_Comm_size", &size, comm);
+}
+__attribute__((unused)) static int is_root(int root, MPI_Comm comm) {
+  return is_two(comm) ? root == MPI_ROOT : root == number_in(comm);
+}
+__attribute__((unused)) static int is_other(int root, MPI_Comm comm) {
+  return is_two(comm) ? root >= 0 : root != number_in(comm);
+}
+#define sum(counts, many) ({ long long all = 0; for (int i = 0; i < (many); ++i) all += (counts)[i]; all; })
 __attribute__((destructor)) static void tell(void) {
   char file[4096];
   if (getenv("%(files)s") == NULL) return;
@@ -118,14 +170,12 @@ def wrapper(number: int, function: Function) -> Iterator[str]:
     yield f"    ++calls[{number}];"
     known = SIZES.get(name.removesuffix("_c"))
     if known:
-        gives, takes, count, type_ = known
-        bytes_ = f"(long long){count} * size_of({type_})"
+        gives, takes = known
         peer = next((each for each in ("dest", "source") if each in function.names), "")
-        there = f"{peer} != MPI_PROC_NULL && " if peer else ""
-        if gives:
-            yield f"    if ({there}{gives}) given[{number}] += {bytes_};"
-        if takes:
-            yield f"    if ({there}{takes}) taken[{number}] += {bytes_};"
+        there = f"if ({peer} != MPI_PROC_NULL) " if peer else ""
+        for place, bytes_ in (("given", gives), ("taken", takes)):
+            if bytes_ != NONE:
+                yield f"    {there}{place}[{number}] += {bytes_};"
     yield "  }"
     yield "  ++depth;"
     yield f"  const int code = next({arguments});"

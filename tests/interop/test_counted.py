@@ -25,7 +25,7 @@ HERE = Path(__file__).resolve().parent
 RANKS = 2
 # Programs that end well without arguments. Many need GPU memory, so that the drop-in is at work, behind the recorder.
 # Those that call PMPI_ themselves are left out: the recorder sees that, and the counter does not.
-FEW = ["c_observed.c", "c_reductions.c", "c_order.c"]
+FEW = ["c_observed.c", "c_reductions.c", "c_order.c", "c_rooted.c"]
 PROGRAMS = [*FEW, "c_accumulates.c", "c_buffers.c", "c_columns.c", "c_crossing.c", "c_halves.c", "c_probes.c",
             "c_rendezvous.c", "c_windows.c"]  # fmt: skip
 # These run over the wheels' MPIs alone: older ones lack some of what they ask for.

@@ -52,6 +52,15 @@ def report(folder: Path) -> Any:
     return json.loads(done.stdout)
 
 
+def sides(document: Any) -> dict[str, Counter[str]]:
+    """Bytes that ranks gave and took, by function; ncclBcast is also called ncclBroadcast."""
+    found: dict[str, Counter[str]] = {"bytes_in": Counter(), "bytes_out": Counter()}
+    for row in document["rows"]:
+        for side, counts in found.items():
+            counts[row["function"].replace("Bcast", "Broadcast")] += row[side]
+    return {side: +counts for side, counts in found.items()}
+
+
 def calls(document: Any) -> Counter[str]:
     found: Counter[str] = Counter()
     for row in document["rows"]:
@@ -185,7 +194,7 @@ def test_calls_in_a_pause_are_not_recorded_and_what_is_around_it_is_whole(name: 
     for rank in document["ranks"]:
         assert rank["ended"] == "finalized"
         assert rank["paused_seconds"] > 0.05
-        assert 0 < rank["seconds"]
+        assert rank["seconds"] > 0
 
 
 PAUSING = """
@@ -323,7 +332,12 @@ def test_a_profile_has_every_call_of_nccl(test: str, tmp_path: Path) -> None:
         timed[row["function"]] += row["device_calls"]
         assert (row["device_seconds"] > 0) == (row["device_calls"] > 0)
     timed["ncclBroadcast"] += timed.pop("ncclBcast", 0)
+    given, taken = sides(document).values()
+    assert given["ncclAllReduce"] == taken["ncclAllReduce"] > 0
     if test == "collectives":
+        assert given["ncclReduce"] == RANKS * taken["ncclReduce"] > 0, "the root alone gets it"
+        assert taken["ncclBroadcast"] == (RANKS - 1) * given["ncclBroadcast"] > 0, "the root gives, all others get"
+        assert {row["memory_out"] for row in document["rows"] if row["function"] == "ncclBcast"} == {"none", "host"}
         moving = {name for name in names if not name.startswith("ncclComm")}
         assert {name: timed[name] for name in moving} == {name: asked[name] for name in moving}
     else:
@@ -447,6 +461,7 @@ def test_calls_past_the_preloaded_library_are_recorded_by_a_plug_in(version: int
     moving = {name: count for name, count in made[0].items() if "Comm" not in name and not name.startswith("ncclGet")}
     moving["ncclBroadcast"] += moving.pop("ncclBcast", 0)  # which NCCL's events name so
     assert made[1] == moving
+    assert sides(documents[1]) == sides(documents[0])
     told = {row["how"] for row in documents[1]["rows"]}
     assert told == {"NCCL: RING, LL128, 8 channels"}
     assert {row["reduction"] for row in documents[1]["rows"] if row["function"] == "ncclAllReduce"} == {"unknown"}

@@ -34,14 +34,17 @@ KnownCommunicator& KnownCommunicators::add(profile::Recorder& recorder, Handle h
   profile::set(made.name, name);
   KnownCommunicator& known = put(recorder, handle, made);
   known.shape = shape;
+  known.own_rank = shape.rank;
   known.world_ranks = std::move(world_ranks);
   return known;
 }
 
 KnownCommunicator& KnownCommunicators::add(profile::Recorder& recorder, Handle handle,
-                                           const profile::Communicator& made) {
+                                           const profile::Communicator& made, int rank) {
   const std::lock_guard lock(mutex_);
-  return put(recorder, handle, made);
+  KnownCommunicator& known = put(recorder, handle, made);
+  known.own_rank = rank;
+  return known;
 }
 
 KnownCommunicator* KnownCommunicators::find(Handle handle) {

@@ -21,6 +21,7 @@ using Handle = std::uint64_t;
 
 struct KnownCommunicator {
   std::uint16_t index = 0;                 ///< in the profile; 0: not known
+  int own_rank = -1;                       ///< this process's; -1: not known
   std::uint64_t id = 0;                    ///< profile::Communicator's; 0: not known, so its calls have no sequence
   std::atomic<std::uint32_t> sequence{0};  ///< calls of all its ranks so far
   std::atomic<std::uint32_t> children{0};  ///< calls so far that made communicators of it
@@ -42,8 +43,8 @@ class KnownCommunicators {
   /// which they were made, which is the same on all of them. `world_ranks`: see KnownCommunicator.
   KnownCommunicator& add(profile::Recorder& recorder, Handle handle, const mpi::CommShape& shape,
                          std::vector<int> members, std::vector<int> world_ranks, std::string_view name);
-  /// Adds a communicator whose id is known already, or 0.
-  KnownCommunicator& add(profile::Recorder& recorder, Handle handle, const profile::Communicator& made);
+  /// Adds a communicator whose id is known already, or 0. `rank`: of this process; -1: not known.
+  KnownCommunicator& add(profile::Recorder& recorder, Handle handle, const profile::Communicator& made, int rank);
   /// Null where the handle was never added, or has been freed.
   KnownCommunicator* find(Handle handle);
   /// The handle may be another communicator's from now on.

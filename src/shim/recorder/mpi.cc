@@ -61,6 +61,7 @@ class MpiRecorder : MpiCalls<Abi> {
     if (known.input != mpi::kAbsent) call.memory_in = memory_of(frame.pointer(known.input));
     if (known.output != mpi::kAbsent) call.memory_out = memory_of(frame.pointer(known.output));
     if (call.in_place != 0 && known.input == mpi::kAbsent) call.memory_in = call.memory_out;
+    if (call.in_place != 0 && known.output == mpi::kAbsent) call.memory_out = call.memory_in;
     if (facts.of_all && known.communicator != nullptr) call.sequence = known.communicator->next_call();
     call.phase = the_process.phase.load(std::memory_order_relaxed);
     if (facts.frees) free_handle(frame);

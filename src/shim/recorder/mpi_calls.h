@@ -2,6 +2,7 @@
 // (call_memo.h), as long as nothing is freed that they name.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <memory>
@@ -15,6 +16,7 @@
 #include "shim/recorder/communicators.h"
 #include "shim/recorder/function_facts.h"
 #include "shim/recorder/process_profile.h"
+#include "shim/recorder/rooted.h"
 
 namespace sennit::shim::recorder {
 
@@ -116,26 +118,48 @@ class MpiCalls {
     for (const mpi::Part& part : described.all())
       if (call.type == 0 && part.elements.type != mpi::kNoHandle) call.type = type_of(part.elements.type);
     call.in_place = described.in_place() ? 1 : 0;
+    const Rooted rooted = rooted_of(mpi::kFamilyNames[static_cast<std::size_t>(of.family)]);
+    const Sides sides = sides_of(rooted, role_in(described));
+    const bool has_lengths = of.family == mpi::Family::Gatherv || of.family == mpi::Family::Scatterv;
+    mpi::Elements last;  // of the only buffer, where the call is in place
     for (std::size_t i = 0; i < of.buffers; ++i) {
       const mpi::Part& part = described.parts[i];
-      if (!part.used()) continue;
-      if (part.access != mpi::Access::out && made.input == mpi::kAbsent) {
+      if (!part.used() || library_->is_in_place(part.address)) continue;
+      last = part.elements;
+      const std::uint64_t of_side = has_lengths ? bytes_of(described, part.elements) : bytes;
+      if (part.access != mpi::Access::out && sides.gives && made.input == mpi::kAbsent) {
         made.input = of.buffer[i].address;
-        call.bytes_in = bytes;
+        call.bytes_in = of_side;
       }
-      if (part.access != mpi::Access::in && made.output == mpi::kAbsent) {
+      if (part.access != mpi::Access::in && sides.takes && made.output == mpi::kAbsent) {
         made.output = of.buffer[i].address;
-        call.bytes_out = bytes;
+        call.bytes_out = of_side;
       }
     }
-    if (of.family == mpi::Family::Bcast) {  // of one buffer, which the root gives and all others get
-      const bool gives = described.at_root(frame.number(of.root));
-      (gives ? made.output : made.input) = mpi::kAbsent;
-      (gives ? call.bytes_out : call.bytes_in) = 0;
+    if (call.in_place != 0 && (made.input == mpi::kAbsent) != (made.output == mpi::kAbsent)) {
+      std::uint64_t& missing = made.input == mpi::kAbsent ? call.bytes_in : call.bytes_out;
+      missing = std::max(call.bytes_in, call.bytes_out);
+      if (has_lengths) {  // its own block
+        last.count = last.count_of(described.place().rank);
+        last.counts = last.places = {};
+        last.blocks = 1;
+        missing = bytes_of(described, last);
+      }
     }
-    if (call.in_place != 0 && made.input == mpi::kAbsent) call.bytes_in = call.bytes_out;
     if (made.communicator == nullptr) return;
     if (facts.sends) made.to = made.communicator->world_rank(frame.number(of.dest));
+  }
+
+  static Role role_in(const mpi::Call& call) {
+    if (call.at_root(call.root)) return call.place().inter ? Role::root_of_others : Role::root;
+    return call.place().inter && call.root == Abi::kProcNull ? Role::apart : Role::other;
+  }
+
+  static std::uint64_t bytes_of(const mpi::Call& call, const mpi::Elements& elements) {
+    mpi::Call alone(call.mpi, call.family, call.form, call.comm);
+    alone.know(call.place());
+    alone.add({.address = &alone, .elements = elements});
+    return mpi::message_size(alone);
   }
 
   static std::uint16_t type_of(mpi::Handle type) {

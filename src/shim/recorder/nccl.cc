@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <cstring>
 #include <mutex>
+#include <string_view>
 
 #include "shim/front/front.h"
 #include "shim/nccl/abi/observing.h"
@@ -15,6 +17,7 @@
 #include "shim/recorder/kernel_window.h"
 #include "shim/recorder/memory_kinds.h"
 #include "shim/recorder/process_profile.h"
+#include "shim/recorder/rooted.h"
 
 namespace sennit::shim::recorder {
 
@@ -33,7 +36,8 @@ class NcclRecorder {
     Dl_info library{};
     if (dladdr(dlsym(observation.library, "ncclGetVersion"), &library) != 0)
       the_process.observed_nccl.store(library.dli_fbase, std::memory_order_release);
-    count_ = reinterpret_cast<Count>(dlsym(observation.library, "ncclCommCount"));
+    count_ = reinterpret_cast<Ask>(dlsym(observation.library, "ncclCommCount"));
+    user_rank_ = reinterpret_cast<Ask>(dlsym(observation.library, "ncclCommUserRank"));
     for (std::size_t i = 0; i < nccl::kEntries; ++i) functions_[i] = recorder->function(nccl::kDescriptions[i].name);
     for (std::size_t i = 0; i < types_.size(); ++i)
       types_[i] = recorder->type(device::name(static_cast<device::Type>(i)));
@@ -175,12 +179,12 @@ class NcclRecorder {
     if (at == nullptr || *at == nullptr) return;
     constexpr std::size_t kUniqueIdBytes = 128;
     profile::Communicator made{};
-    if (frame.of->rank != nccl::kAbsent) made.rank = static_cast<std::uint32_t>(frame.integer(frame.of->rank));
+    int rank = frame.of->rank != nccl::kAbsent ? static_cast<int>(frame.integer(frame.of->rank)) : -1;
     if (frame.entry() == Entry::comm_init_rank || frame.entry() == Entry::comm_init_rank_config) {
       made.id = hash_of(frame.pointer(2), kUniqueIdBytes);
       made.size = static_cast<std::uint32_t>(frame.integer(frame.of->ranks));
       if (recorder.header().rank < 0) {
-        recorder.header().rank = static_cast<std::int32_t>(made.rank);
+        recorder.header().rank = rank;
         recorder.header().ranks = static_cast<std::int32_t>(made.size);
       }
     } else if (from != nullptr) {
@@ -190,14 +194,19 @@ class NcclRecorder {
     }
     // One that does not block has no size yet: its calls are then counted without.
     int size = 0;
+    if (rank < 0 && (user_rank_ == nullptr || user_rank_(*at, &rank) != 0)) rank = -1;
+    made.rank = static_cast<std::uint32_t>(std::max(rank, 0));
     if (made.size == 0 && count_ != nullptr && count_(*at, &size) == 0) made.size = static_cast<std::uint32_t>(size);
-    known().add(recorder, reinterpret_cast<std::uintptr_t>(*at), made);
+    known().add(recorder, reinterpret_cast<std::uintptr_t>(*at), made, rank);
   }
 
   static void describe(const Frame& frame, Handle comm, MemoryKinds& kinds, profile::Call& call) {
     const Description& of = *frame.of;
+    Role role = Role::unknown;
     if (KnownCommunicator* const found = comm != 0 ? known().find(comm) : nullptr) {
       call.communicator = found->index;
+      if (found->own_rank >= 0 && of.root != nccl::kAbsent)
+        role = found->own_rank == frame.integer(of.root) ? Role::root : Role::other;
       if (of.kind == Kind::collective) call.sequence = found->next_call();
     }
     if (of.peer != nccl::kAbsent) call.peer = static_cast<std::int32_t>(frame.integer(of.peer));
@@ -213,22 +222,24 @@ class NcclRecorder {
         call.type = types_[static_cast<std::size_t>(*type)];
       }
     const bool sends = frame.entry() == Entry::send, receives = frame.entry() == Entry::recv;
-    const void* const input = frame.pointer(sends ? (of.input != nccl::kAbsent ? of.input : of.output) : of.input);
-    const void* const output = sends ? nullptr : frame.pointer(of.output);
-    if (input != nullptr && !receives) {
+    const Rooted rooted = rooted_of(std::string_view(of.name).substr(std::strlen("nccl")));
+    const Sides sides = rooted == Rooted::none ? Sides{!receives, !sends} : sides_of(rooted, role);
+    const void* const output = frame.pointer(of.output);
+    const void* const input = of.input != nccl::kAbsent ? frame.pointer(of.input) : output;
+    if (input != nullptr && sides.gives) {
       call.memory_in = kinds.of(input, memory_of);
       call.bytes_in = bytes;
     }
-    if (output != nullptr) {
+    if (output != nullptr && sides.takes) {
       call.memory_out = kinds.of(output, memory_of);
       call.bytes_out = bytes;
     }
-    call.in_place = input == output ? 1 : 0;
+    call.in_place = of.input != nccl::kAbsent && input == output ? 1 : 0;
   }
 
   static constinit inline std::atomic<GpuSide*> gpu_side_{nullptr};
-  using Count = int (*)(const void* comm, int* ranks);
-  static constinit inline Count count_ = nullptr;  ///< NCCL's ncclCommCount
+  using Ask = int (*)(const void* comm, int* answer);
+  static constinit inline Ask count_ = nullptr, user_rank_ = nullptr;  ///< NCCL's ncclCommCount, ncclCommUserRank
   static constinit inline std::array<std::uint16_t, nccl::kEntries> functions_{};
   static constinit inline std::array<std::uint16_t, device::kTypes> types_{};
 };

@@ -23,6 +23,7 @@
 #include "shim/nccl/abi/types.h"
 #include "shim/recorder/communicators.h"
 #include "shim/recorder/process_profile.h"
+#include "shim/recorder/rooted.h"
 
 namespace sennit::shim::recorder {
 
@@ -193,10 +194,12 @@ void record(profile::Recorder& recorder, Context& context, const Descriptor& eve
     call.how = last.how;
     call.sequence = context.known->next_call();
     call.peer = of.root;
-    call.memory_in = memory_of(of.input);
-    call.memory_out = memory_of(of.output);
-    if (of.input != nullptr) call.bytes_in = of.count * last.bytes;
-    if (of.output != nullptr) call.bytes_out = of.count * last.bytes;
+    const Role role = context.known->own_rank == of.root ? Role::root : Role::other;
+    const Sides sides = sides_of(rooted_of(of.function != nullptr ? of.function : ""), role);
+    if (sides.gives) call.memory_in = memory_of(of.input);
+    if (sides.takes) call.memory_out = memory_of(of.output);
+    if (sides.gives && of.input != nullptr) call.bytes_in = of.count * last.bytes;
+    if (sides.takes && of.output != nullptr) call.bytes_out = of.count * last.bytes;
     call.in_place = of.input == of.output ? 1 : 0;
     if (of.function != nullptr && std::strstr(of.function, "Reduce") != nullptr)
       call.reduction = recorder.reduction("unknown");
@@ -240,7 +243,7 @@ void begin(Context& context, const char* name, std::uint64_t id, int ranks, int 
     recorder->header().ranks = ranks;
   }
   if (recorder->header().nccl[0] == 0) profile::set(recorder->header().nccl, "NCCL");
-  context.known = &known_communicators().add(*recorder, reinterpret_cast<std::uintptr_t>(&context), made);
+  context.known = &known_communicators().add(*recorder, reinterpret_cast<std::uintptr_t>(&context), made, rank);
   context.is_recorded = true;
 }
 
