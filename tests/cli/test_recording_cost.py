@@ -60,8 +60,8 @@ def call_rows(job: str, run: int = 0) -> list[dict[str, Any]]:
             rows.append({"recorder": job, "bytes": size, "pairs": pairs(*adds[job])})
         if job == ALL:
             rows.append({"torch_profiler": True, "bytes": size, "us": 100.0 * size / KIB, "calls": 100})
-            rows.append({"phase": BOTH, "bytes": size, "us": 101.0 * size / KIB, "calls": 100})
-            rows.append({"phase": TIMED, "bytes": size, "us": 1e9, "calls": 100})
+            rows.append({"phase": TIMED, "bytes": size, "us": 101.0 * size / KIB, "calls": 100})
+            rows.append({"phase": BOTH, "bytes": size, "us": 1e9, "calls": 100})
         if job == KERNEL:
             rows.append({"phase": TIMED, "bytes": size, "us": 49.0 * size / KIB, "calls": 50})
     return rows
@@ -109,8 +109,8 @@ def test_what_is_added_is_of_neighbours() -> None:
     assert recording.call_costs({}, SIZES) == []
 
 
-def test_times_on_gpus_are_of_the_same_calls() -> None:
-    """Those of the phase in which torch.profiler is on, too."""
+def test_times_on_gpus_are_each_without_the_other() -> None:
+    """Events are those of the phase in which torch.profiler is off."""
     first, second = recording.gpu_times(told(call_rows, CALL_JOBS), SIZES)
     assert first == {"bytes": KIB, "torch_us": 1.0, "events_us": 1.01, "kernels_us": 0.98, "calls": 200}
     assert second["torch_us"] == 64 * KIB

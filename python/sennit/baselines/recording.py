@@ -28,8 +28,7 @@ CALLS_RANK = "sennit.baselines.recording_rank"  # modules that ranks run
 TRAINING_RANK = "sennit.baselines.recording_training_rank"
 MODELS = ("resnet50", "densenet201", "vgg16")
 BUFFER = "2000"  # calls that Flight Recorder keeps, as PyTorch's documentation has it
-MOST_CALLS, FEW_CALLS = 64, 16  # of a block, of which each 16th is timed when sampled; more do not fit a stream
-LARGE = 4 << 20  # bytes, beyond which a block has FEW_CALLS
+CALLS = 64  # of a block, of which one is timed when sampled; more do not fit a stream
 FIRST = 96  # calls before those that count: the first 64 of a kind are all timed
 # With torch.profiler, which takes longer to start and to stop than what is timed: of calls, and of steps of training.
 PROFILED_PAIRS, TRACED_PAIRS = 12, 8
@@ -57,11 +56,6 @@ class Job:
         """From such a file."""
         found = json.loads(text)
         return cls(**{**found, "cases": [Case(**case) for case in found["cases"]]})
-
-
-def calls_of(size: int) -> int:
-    """In a block."""
-    return MOST_CALLS if size <= LARGE else FEW_CALLS
 
 
 def order(pairs: int) -> list[bool]:
@@ -135,11 +129,12 @@ def _jobs(told: Told, job: str, member: str, **wanted: Any) -> list[tuple[Any, A
 
 
 def gpu_times(told: Told, sizes: Sequence[int]) -> list[dict[str, Any]]:
-    """A row for each size of which torch.profiler or sennit timed calls."""
+    """A row for each size of which torch.profiler or sennit timed calls, each without the other: between events and
+    kernels is what torch.profiler does, too."""
     found = []
     for size in sizes:
         torch = _mean(rows_of(told, ALL, torch_profiler=True, bytes=size))
-        events = _mean(rows_of(told, ALL, phase=BOTH, bytes=size))
+        events = _mean(rows_of(told, ALL, phase=TIMED, bytes=size))
         kernels = _mean(rows_of(told, KERNEL, phase=TIMED, bytes=size))
         if torch or events or kernels:
             found.append({

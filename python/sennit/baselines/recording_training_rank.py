@@ -10,7 +10,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from sennit.baselines.recording import NOTHING, OWN_JOBS, SAMPLED, TORCH, TRACED_PAIRS, Job, order, paired
+from sennit.baselines.recording import FIRST, NOTHING, OWN_JOBS, SAMPLED, TORCH, TRACED_PAIRS, Job, order, paired
 from sennit.baselines.recording_ways import Nothing, Profiled, Recorded, Way, paused
 from sennit.baselines.torch_rank import Refused, begin, end_job, main, tell
 from sennit.baselines.training import BLOCK, Case, left_out
@@ -60,6 +60,10 @@ def train(case: Case, job: Job, rank: int, device: torch.device, own: Recorded |
         step()
     dist.barrier()
     if own is not None:
+        with own.within():  # a long run has behind it that the first calls of a kind are all timed
+            for _ in range(FIRST):
+                step()
+            torch.cuda.synchronize()
         found = pairs(step, own, job.pairs)
         tell(rank, row={"recorder": SAMPLED, "case": case.name, "pairs": found})
         alone = [off for off, _ in found]

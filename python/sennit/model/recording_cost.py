@@ -39,9 +39,9 @@ class GpuTime(Part):
 
     bytes: NonNegativeInt
     torch_us: NonNegativeFloat | None = Field(description="Its kernels, as torch.profiler says")
-    events_us: NonNegativeFloat | None = Field(description="The same calls by sennit's events")
+    events_us: NonNegativeFloat | None = Field(description="Calls of the same job by sennit's events")
     kernels_us: NonNegativeFloat | None = Field(description="Calls of a job of their own by sennit's CUPTI")
-    calls: NonNegativeInt = Field(description="That torch.profiler and the events timed, on all ranks")
+    calls: NonNegativeInt = Field(description="That torch.profiler timed, on all ranks")
 
     @property
     def events_ratio(self) -> float | None:
