@@ -16,7 +16,7 @@ from sennit.compare.groups import groups, ratio
 from sennit.model.result import Result
 from sennit.programs import launcher, preloading
 from sennit.programs.problem import Problem
-from sennit.verbs import mpi
+from sennit.verbs import mpi, recording
 from sennit.views.mpi import sentences
 from sennit.views.sections import body_markdown, print_result
 
@@ -332,3 +332,24 @@ def test_missing_libraries_are_named(tree: Tree) -> None:
     done = tree.bench()
     assert done.returncode == 3
     assert f"the library {preloading.PRELOADED} is not in" in done.stderr
+
+
+# ---- what recording costs ----------------------------------------------------------------------------------------
+
+
+def test_rows_of_another_job_stand_beside() -> None:
+    document: Any = {"rows": [{"variant": "mpi", "median_us": 1.0}], "warnings": ["a core each"]}
+    beside = {"rows": [{"variant": "recorded", "median_us": 1.5}, {"variant": "mpi", "median_us": 1.1}],
+              "warnings": ["a core each", "noise"]}  # fmt: skip
+    recording.add(document, beside, "recorded", "mpip")
+    assert document["rows"][1:] == [{"variant": "mpip", "median_us": 1.5}]
+    assert document["warnings"] == ["a core each", "noise"]
+    recording.add(document, {"rows": beside["rows"][1:], "warnings": []}, "recorded", "mpip")
+    assert len(document["rows"]) == 2
+    assert document["warnings"][-1] == "Nothing was measured of mpip: no call of MPI reached its library first."
+
+
+def test_a_library_of_mpip_has_to_be_there(programs: Programs) -> None:
+    done = programs.sennit("bench", "profile", "--mpip", "/nowhere/libmpiP.so")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "there is no /nowhere/libmpiP.so" in done.stderr

@@ -13,7 +13,7 @@ from sennit.programs.problem import Exit, Problem
 OWN = "sennit"
 ENGINE, NCCL, UCX = "engine", "nccl", "ucx"
 BY_HAND, MPI = "by_hand", "mpi"
-RECORDED, MONITORING = "recorded", "monitoring"  # by sennit profile, and by Open MPI itself
+RECORDED, MONITORING, MPIP = "recorded", "monitoring", "mpip"  # by sennit profile, by Open MPI itself, by mpiP
 PASSED_ON = "passed_on"
 
 PUT, COLLECTIVE, BENCH_MPI = "bench put", "bench collective", "bench mpi"

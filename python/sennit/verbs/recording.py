@@ -6,13 +6,14 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from sennit import units
 from sennit.baselines.recording import CALL_JOBS, CALLS_RANK, MODELS, TRAINING_JOBS, TRAINING_RANK, Job
-from sennit.model.result import MONITORING, MPI, RECORDED
+from sennit.model.result import MONITORING, MPI, MPIP, RECORDED
 from sennit.programs import launcher, places, process
 from sennit.programs.handed_on import preloaded
 from sennit.programs.preloading import library_to_preload
@@ -65,6 +66,15 @@ def profile(
     batch: Annotated[int, typer.Option(min=1, metavar="N", help="Of --training: samples a rank.")] = 32,
     runs: Annotated[int, typer.Option(min=1, metavar="N", help="Of NCCL and training: jobs of each kind.")] = 2,
     limit: MostSeconds = 900,
+    mpip: Annotated[
+        Path | None,
+        typer.Option(
+            "--mpip",
+            metavar="FILE",
+            help="Of MPI: also measure mpiP, of this "
+            "libmpiP.so, or another library that wraps MPI's calls; in a job of its own.",
+        ),
+    ] = None,
     start: Launcher = None,
     library: MpiLibrary = None,
     seconds: Annotated[float, typer.Option(min=0.001, metavar="S", help="Time to measure each figure.")] = 2.0,
@@ -86,6 +96,8 @@ def profile(
     ranks, sizes = 2 if ranks is None else ranks, sizes or "8"
     if ranks < 2:
         raise Problem("messages need two ranks", "--ranks 2", Exit.USAGE)
+    if mpip is not None and not mpip.is_file():
+        raise Problem(f"there is no {mpip}", "Name libmpiP.so, as built for this MPI", Exit.USAGE)
     found = launcher.find(start)
     places.find_library(OBSERVER)
     job = Start(found, ranks, str(library or found.library() or ""))
@@ -102,11 +114,28 @@ def profile(
         document, code = measured(job, inherited | ours, [*arguments, "--vs", f"{RECORDED},{MPI}"])
     if found.kind == launcher.OPENMPI and code == 0:
         beside, code = measured(job, inherited | MONITORED, [*arguments, "--vs", MPI])
-        document["rows"] += [row | {"variant": MONITORING} for row in beside["rows"]]
-        document["warnings"] += [each for each in beside["warnings"] if each not in document["warnings"]]
+        add(document, beside, MPI, MONITORING)
+    if mpip is not None and code == 0:
+        with tempfile.TemporaryDirectory(prefix="sennit-mpip-") as folder:
+            theirs = {
+                "LD_PRELOAD": preloaded(str(mpip.absolute()), inherited.get("LD_PRELOAD", "")),
+                "SENNIT_OBSERVER": str(mpip.absolute()),  # tells the program that somebody is before the MPI
+                "MPIP": f"{inherited.get('MPIP', '')} -f {folder}".strip(),  # where its report goes
+            }
+            beside, code = measured(job, inherited | theirs, [*arguments, "--vs", f"{RECORDED},{MPI}"])
+        add(document, beside, RECORDED, MPIP)
     show_result(document, f"the document of {PROGRAM}", files)
     if code != 0:
         raise typer.Exit(code)
+
+
+def add(document: Any, beside: Any, variant: str, named: str) -> None:
+    """Adds rows of a variant of another job, by another name; what that job warned of, too."""
+    found = [row | {"variant": named} for row in beside["rows"] if row["variant"] == variant]
+    document["rows"] += found
+    document["warnings"] += [each for each in beside["warnings"] if each not in document["warnings"]]
+    if not found:
+        document["warnings"].append(f"Nothing was measured of {named}: no call of MPI reached its library first.")
 
 
 def of_nccl(

@@ -14,7 +14,7 @@ from sennit.views.sections import Section
 from sennit.views.text_table import Table
 
 NAMES = {"by_hand": "by hand", "mpi": "MPI alone", "ucx": "UCX",
-         "monitoring": "Open MPI's monitoring"}  # fmt: skip
+         "monitoring": "Open MPI's monitoring", "mpip": "mpiP"}  # fmt: skip
 
 
 def sections(result: Result) -> list[Section]:

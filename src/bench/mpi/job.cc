@@ -30,6 +30,15 @@ std::string short_version(std::string_view text) {
   return version;
 }
 
+/// Returns whether a program's calls reach another library first, as one for profiling that is preloaded.
+bool others_answer(void* mpi) {
+  Dl_info first{}, own{};
+  void* const reached = dlsym(RTLD_DEFAULT, "MPI_Allreduce");
+  void* const function = dlsym(mpi, "PMPI_Allreduce");
+  return reached != nullptr && function != nullptr && dladdr(reached, &first) != 0 && dladdr(function, &own) != 0 &&
+         std::string_view(first.dli_fname) != own.dli_fname;
+}
+
 /// 0 where the library has it not.
 template <class Abi>
 Handle handle_of(void* library, const shim::mpi::Predefined& one) {
@@ -69,7 +78,8 @@ class JobOf final : public Job {
     auto disabled = environment_switch("SENNIT_DISABLE");
     if (!disabled) return disabled.status();
     has_sennit_ = preloaded && !*disabled;
-    is_observed_ = preloaded && *disabled && !environment("SENNIT_OBSERVER").empty();
+    const bool has_observer = preloaded ? *disabled : others_answer(found.handle);
+    is_observed_ = has_observer && !environment("SENNIT_OBSERVER").empty();
     if (const auto missing = find(found.handle, without_); !missing.empty()) return lacking(missing);
     if (const auto missing = find(RTLD_DEFAULT, with_); is_before_mpi() && !missing.empty()) return lacking(missing);
     library_ = shim::mpi::Library<Abi>::open(found.handle);

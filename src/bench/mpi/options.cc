@@ -68,7 +68,8 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--op", options.op, "Operator, such as sum (default), max, bit_and");
   app.add_option("--vs", options.versus,
                  "Measured in turns with sennit: by_hand (GPU buffers copied to pinned memory and back) and mpi (the "
-                 "MPI itself); default both; or none. recorded: by an observer, with SENNIT_DISABLE")
+                 "MPI itself); default both; or none. recorded: by an observer, with SENNIT_DISABLE, or by "
+                 "a profiling library that is preloaded, with SENNIT_OBSERVER")
       ->delimiter(',')
       ->check(CLI::IsMember({"by_hand", "mpi", kRecorded, "none"}));
   app.add_flag("--direct", options.direct, "This MPI takes GPU buffers itself: give them to it as well");
