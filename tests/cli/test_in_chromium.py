@@ -18,10 +18,13 @@ from sennit.model.document import parse, read_json
 from sennit.model.machine import Machine
 from sennit.model.map import RankMap
 from sennit.model.profile import Profile
+from sennit.model.profile_links import Asked, all_asked, with_links
+from sennit.model.recording_cost import RecordingCost
 from sennit.model.result import Result
 from sennit.model.sim import Simulation, Sweep
 from sennit.views.map_html import map_html
 from sennit.views.profile.page import profile_html
+from sennit.views.recording_cost import cost_html
 from sennit.views.sections import html
 from sennit.views.sim_html import simulation_html, sweep_html
 
@@ -45,6 +48,14 @@ def phases() -> Any:
     return made_up.over_time(document) | {"missing": [3], "polls": [polls]}
 
 
+def beside_links() -> Any:
+    """Calls on GPUs beside what links allow, but for some."""
+    document = made_up.ddp(6400, 400)
+    found = parse(Profile, document, "it")
+    known: dict[Asked, float | str] = dict.fromkeys(all_asked(found)[1:], 2.0)
+    return with_links(document, found, MACHINE, known | {all_asked(found)[0]: "more ranks than GPUs"})
+
+
 def page_of(document: Any) -> str:
     found = parse(Profile, document, "it")
     return profile_html(found, advise(found))
@@ -56,6 +67,8 @@ PAGES: dict[str, Callable[[], str]] = {
     "horovod": lambda: page_of(made_up.horovod()),
     "large": lambda: page_of(made_up.large()),
     "phases": lambda: page_of(phases()),
+    "of links": lambda: page_of(beside_links()),
+    "cost": lambda: cost_html(parse(RecordingCost, data("recording_cost"), "it")),
     "links": lambda: profile_html(parse(Profile, made_up.ddp(), "it"), [], MACHINE),
     "server": lambda: page_of(made_up.server()),
     "nothing": lambda: page_of(made_up.profile([], [])),

@@ -125,7 +125,7 @@ def document_of(
         found["training"] += recording.training_costs(of_job, job.cases)
     ranks = jobs[0][1].ranks
     if ranks == 1:
-        warnings.append("One rank alone: NCCL moves nothing between GPUs, and no rank waits. Measure on two: --ranks 2.")
+        warnings.append("One rank alone: NCCL moves nothing between GPUs, and no rank waits. On two: --ranks 2.")
     settings = {"runs": runs, "pairs": {module.rpartition(".")[2]: job.pairs for module, job, _ in jobs}}
     document = torch_jobs.document(RECORDING_COST, told, settings, [], warnings)
     del document["rows"]

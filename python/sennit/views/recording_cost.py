@@ -154,8 +154,9 @@ def call_sentences(rows: Sequence[CallCost]) -> list[str]:
 def time_sentences(rows: Sequence[GpuTime]) -> list[str]:
     """What is aimed at, and whether it is so."""
     said = [
-        "Events timed calls while torch.profiler was off, torch.profiler later calls of the same job; sennit’s kernels "
-        "are of a job of their own, since CUPTI has one user at a time. Events also have what is between two kernels."
+        "Events timed calls while torch.profiler was off, torch.profiler later calls of the same job; sennit’s "
+        "kernels are of a job of their own, since CUPTI has one user at a time. Events also have what is between two "
+        "kernels."
     ]  # fmt: skip
     for what, member in (("events", "events_us"), ("kernels", "kernels_us")):
         found = {}
