@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <new>
 
 #include "base/unique_fd.h"
@@ -70,8 +72,15 @@ void make_writable(std::byte* memory, std::uint64_t bytes) {
   for (std::uint64_t at = 0; at < bytes; at += kPage) static_cast<volatile std::byte*>(memory)[at] = std::byte{0};
 }
 
+/// The limit of `ulimit -f`.
+std::uint64_t largest_file() {
+  rlimit limit{};
+  const bool is_limited = getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  return is_limited ? limit.rlim_cur : std::numeric_limits<std::uint64_t>::max();
+}
+
 Status failed(const char* what, int error, const std::string& where) {
-  const bool full = error == ENOSPC || error == EDQUOT || error == ENOMEM;
+  const bool full = error == ENOSPC || error == EDQUOT || error == ENOMEM || error == EFBIG;
   const bool forbidden = error == EACCES || error == EPERM || error == EROFS;
   return Status(full        ? Code::out_of_memory
                 : forbidden ? Code::permission_denied
@@ -101,6 +110,16 @@ Result<std::unique_ptr<Recorder>> Recorder::map(int file, std::uint64_t bytes, C
 
 Result<std::unique_ptr<Recorder>> Recorder::create(const std::filesystem::path& file, std::uint64_t bytes,
                                                    Clock clock) {
+  // A file that grows beyond it ends the program by SIGXFSZ. A shorter one keeps fewer single calls.
+  constexpr std::uint64_t kLeast = sizeof(Tables) + sizeof(Block);
+  if (const std::uint64_t most = largest_file(); most < bytes) {
+    if (most < kLeast && kLeast <= bytes)
+      return Status(Code::out_of_memory,
+                    fmt::format("the profile's file needs {}, and this process may write files of {}",
+                                format_bytes(kLeast), format_bytes(most)),
+                    file.string(), "Raise the limit: ulimit -f unlimited");
+    bytes = most;
+  }
   const UniqueFd opened(open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!opened) return failed("the profile's file cannot be made", errno, file.string());
   auto made = map(opened.get(), bytes, clock);

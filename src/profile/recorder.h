@@ -39,8 +39,9 @@ class Recorder {
   static constexpr std::uint64_t kFileBytes = std::uint64_t{48} << 20;
 
   /// Makes the file, which must not exist, at its full size: a disk that is full is found here, not in the middle of
-  /// the program. `bytes`: of the file at most. Errors: invalid_argument (`bytes` hold no block), permission_denied,
-  /// out_of_memory (the disk or the quota), system_error.
+  /// the program. `bytes`: of the file at most; fewer where the process may not write as many (RLIMIT_FSIZE). Errors:
+  /// invalid_argument (`bytes` hold no block), permission_denied, out_of_memory (the disk, the quota or that limit),
+  /// system_error.
   static Result<std::unique_ptr<Recorder>> create(const std::filesystem::path& file, std::uint64_t bytes = kFileBytes,
                                                   Clock clock = Clock::monotonic());
   /// Makes one in memory alone, for tests. Errors: invalid_argument, out_of_memory.

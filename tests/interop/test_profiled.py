@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import subprocess
 import sys
 from collections import Counter
@@ -420,6 +421,22 @@ def test_calls_of_nccl_in_a_pause_are_neither_recorded_nor_timed(tmp_path: Path)
     assert {row["communicator_size"] for row in document["rows"] if row["function"] == "ncclAllGather"} == {RANKS}
     assert {each["function"]: each["calls"] for each in document["skew"]} == {"ncclAllReduce": 1, "ncclAllGather": 1}
     assert all(rank["paused_seconds"] > 0 for rank in document["ranks"])
+
+
+def test_a_limit_of_files_does_not_end_the_program(tmp_path: Path) -> None:
+    """ulimit -f: who writes more is ended by a signal."""
+    program, library = nccl_programs.have()
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (7 << 20, hard))
+    try:
+        job = program.run("divided", RANKS, library, observing(tmp_path))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    nccl_programs.expect_right(job)
+    for said in job.errors:
+        assert said.count("sennit: this process is not profiled: ") == 1, said
+        assert "ulimit -f" in said
+    assert not [*tmp_path.glob("*.sennit-profile")]
 
 
 def test_replays_of_a_graph_are_counted(tmp_path: Path) -> None:

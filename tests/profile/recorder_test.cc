@@ -1,5 +1,8 @@
 #include "profile/recorder.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <fstream>
 #include <thread>
 
@@ -112,6 +115,38 @@ TEST(Recorder, NeverTakesAFileThatIsThere) {
   EXPECT_FALSE(std::filesystem::exists(file)) << "what could not be begun is taken away";
   const auto folder = std::filesystem::path(testing::TempDir()) / "no folder" / "file";
   EXPECT_EQ(Recorder::create(folder).status().code(), Code::system_error);
+}
+
+TEST(Recorder, ALimitOfFilesIsNoSignal) {
+  const auto file = std::filesystem::path(testing::TempDir()) / "limited.sennit";
+  std::filesystem::remove(file);
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto create_within = [&](std::uint64_t limit) {
+    const rlimit now{limit, before.rlim_max};
+    EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &now), 0);
+    auto made = Recorder::create(file);
+    EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+    return made;
+  };
+  const Status status = create_within(sizeof(Tables)).status();
+  EXPECT_EQ(status.code(), Code::out_of_memory);
+  EXPECT_NE(status.text().find("ulimit -f"), std::string::npos) << status.text();
+  EXPECT_FALSE(std::filesystem::exists(file));
+  const auto shorter = create_within(sizeof(Tables) + 2 * sizeof(Block) + 100);
+  ASSERT_TRUE(shorter.ok()) << shorter.status().text();
+  EXPECT_EQ((*shorter)->header().blocks, 2u);
+  EXPECT_TRUE(read_rank(file).ok());
+  std::filesystem::remove(file);
+}
+
+TEST(Recorder, AFullDiskIsFoundAtTheStart) {
+  const auto file = std::filesystem::path("/dev/shm") / ("full-" + std::to_string(getpid()) + ".sennit");
+  constexpr std::uint64_t kTooMuch = std::uint64_t{1} << 46;
+  if (!std::filesystem::is_directory("/dev/shm") || std::filesystem::space("/dev/shm").capacity > kTooMuch)
+    GTEST_SKIP() << "no disk is small enough";
+  EXPECT_EQ(Recorder::create(file, kTooMuch).status().code(), Code::out_of_memory);
+  EXPECT_FALSE(std::filesystem::exists(file)) << "what could not be begun is taken away";
 }
 
 TEST(Recorder, TheFileIsThereBeforeItsWriterEnds) {
