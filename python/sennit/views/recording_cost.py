@@ -217,13 +217,15 @@ def cost_markdown(cost: RecordingCost) -> str:
 def cost_html(cost: RecordingCost) -> str:
     """The page."""
     title = f"sennit {cost.kind}: {cost.machine.name}"
-    body = [f"<h1>{escape(title)}</h1>", f'<p class="origin">{escape(origin(cost))}</p>']
+    body = [f'<main class="report"><h1>{escape(title)}</h1>', f'<p class="origin">{escape(origin(cost))}</p>']
     body += [f'<p class="warning">{escape(warning)}</p>' for warning in cost.warnings]
     for section in sections(cost):
-        tables = "".join(html_table(one.headings, one.lines) for one in section.tables)
+        tables = "".join(
+            html_table(one.headings, one.lines, left=one.left, name=section.title) for one in section.tables
+        )
         sentences = "".join(f"<p>{escape(sentence)}</p>" for sentence in section.sentences)
         body.append(f"<section><h2>{escape(section.title)}</h2>{tables}{sentences}</section>")
-    return page(title, body)
+    return page(title, [*body, "</main>"])
 
 
 def cost_csv(cost: RecordingCost) -> str:

@@ -38,8 +38,9 @@ def programs(profile: Profile) -> str:
 def profile_html(profile: Profile, advice: Sequence[Advice], machine: Machine | None = None) -> str:
     """The page. Its first sentence says what took the time."""
     title = f"sennit report: {programs(profile)}"
+    said = escape(headline(profile)).replace(" %", "&nbsp;%")
     body = [
-        f'<main class="report"><header><p class="of">{escape(title)}</p><h1>{escape(headline(profile))}</h1>'
+        f'<main class="report"><header><p class="of">{escape(title)}</p><h1>{said}</h1>'
         f'<p class="origin">{escape(run(profile))}</p></header>'
     ]
     body += [f'<p class="warning">{escape(warning)}</p>' for warning in warnings(profile)]

@@ -89,9 +89,18 @@ def on_gpus(profile: Profile) -> Part | None:
         share = min(1.0, profile.share(each.gpu_seconds / processes))
         bars.append(Bar(f"{line[0]}, {line[1]}", share, line[-1], "gpu"))
     chart = narrow_bar_chart("On GPUs, of run time", bars)
-    lines = [(f"{function}, {size}", *others) for function, size, *others in table.lines]
+    lines = [(f"{line[0]}, {line[1]}", *line[2:]) for line in table.lines]
+    sentences = gpu_times_said(profile)
+    # Reasons are too long for a column of a page.
+    place, why = table.headings.index("of links") - 1, dict[str, list[str]]()
+    for number, each in enumerate(gpu_classes(profile.rows)[: len(lines)]):
+        if each.of_links is None:
+            why.setdefault(each.no_links, []).append(lines[number][0])
+            lines[number] = (*lines[number][:place], NOTHING, *lines[number][place + 1 :])
+    if profile.links:
+        sentences += [f"Of links unknown, {reason}: {'; '.join(calls)}." for reason, calls in why.items()]
     table = Table(("call", *table.headings[2:]), lines, left=("call",))
-    return Part("On GPUs", gpu_times_said(profile), {"gpus": chart}, table)
+    return Part("On GPUs", sentences, {"gpus": chart}, table)
 
 
 def phases(profile: Profile) -> Part | None:
