@@ -42,7 +42,7 @@ from sennit.views.machine_svg import machine_svg
 from sennit.views.map_svg import before_and_after
 from sennit.views.markdown import pipes
 from sennit.views.origin import origin, repetitions
-from sennit.views.paper import paper_chart, paper_markdown
+from sennit.views.paper import beside, paper_chart, paper_figures, paper_markdown
 from sennit.views.profile.page import report_markdown
 from sennit.views.profile.sections import parts
 from sennit.views.profile_text import by_function, by_poll, by_size, headline, print_summary, run
@@ -125,6 +125,11 @@ def papers(root: Path, figures: dict[str, str]) -> str:
         figures[f"{name}.svg"] = standalone(paper_chart(found))
         parts += [f"### {found.machine}", f"Source: `{path}`.", paper_markdown(found).strip()]
         parts.append(f"![{name}](../figures/{name}.svg)")
+        for figure, svg in paper_figures(found).items():
+            drawn = f"{name}-{figure.split(', ')[-1].replace(' ', '-')}"
+            figures[f"{drawn}.svg"] = standalone(svg)
+            told = beside(found, figure)
+            parts += [f"![{figure}](../figures/{drawn}.svg)", *([f"In the paper: {told}."] if told else [])]
     return "\n\n".join(parts) or NONE_YET
 
 

@@ -13,7 +13,7 @@ struct BroadcastModel {
   double chunk_bytes = 512 << 10;  ///< C
   double mtu_bytes = 4 << 10;      ///< U, of a multicast
   double host_gbps = 12.5;         ///< B_H: the card reading host memory, 100 Gb/s
-  double gpu_gbps = 1.05;          ///< B_G: the card reading a GPU's memory
+  double gpu_gbps = 1;             ///< B_G: the card reading a GPU's memory
   double device_to_host_gbps = 8;  ///< B_H2D
   double multicast_a = 17.5;       ///< a of equation 10: 15 to 20
 

@@ -14,13 +14,21 @@ from sennit.model.doctor import Doctor
 from sennit.model.explain import Explanation
 from sennit.model.result import Result
 from sennit.model.send_plan import SendPlan
-from sennit.model.sim import Beyond, Messages, Paper, Reproduction, SimulatedPut, Simulation
+from sennit.model.sim import Beyond, Messages, Paper, Papers, Reproduction, SimulatedPut, Simulation
 from sennit.views import collective_plan_text, result_charts, sim_text
 from sennit.views.beyond import beyond_markdown, print_beyond
 from sennit.views.csv import to_csv
 from sennit.views.doctor_text import print_doctor, summary
 from sennit.views.explain_text import print_explanation, sentences
-from sennit.views.paper import paper_chart, paper_markdown, print_paper
+from sennit.views.paper import (
+    beside,
+    paper_chart,
+    paper_figures,
+    paper_markdown,
+    papers_markdown,
+    print_paper,
+    print_papers,
+)
 from sennit.views.reproduction import reproduction_markdown
 from sennit.views.sections import PRETENDED, body_markdown, html, markdown, print_result
 from sennit.views.send_plan_text import print_send_plan
@@ -203,6 +211,32 @@ def test_a_paper_done_again() -> None:
     check_snapshot("paper.txt", shown(lambda console: print_paper(paper, console)))
     check_snapshot("paper.md", paper_markdown(paper))
     assert "1.50" in paper_chart(paper)
+
+
+def test_papers_on_several_machines_are_one_answer() -> None:
+    paper = Paper.model_validate(data("sim_paper"))
+    both = Papers(version=1, kind="sim papers", machines=[paper, paper])
+    text = shown(lambda console: print_papers(both, console))
+    # Of each machine's three numbers that nothing was fitted to, one is outside.
+    assert "Of 6 numbers that nothing was fitted to, 4 lie within their band (67 %), and half within 20 %." in text
+    assert papers_markdown(both).count(f"## {paper.machine}") == 2
+
+
+def test_figures_of_papers_are_drawn_over_sizes_and_over_nodes() -> None:
+    paper = Paper.model_validate(data("sim_paper"))
+    lines = [
+        {"figure": "x, figure 7", "name": name, "unit": "µs", "over": "nodes", "points": [[2, us], [4, 2 * us]]}
+        for name, us in (("ring", 100.0), ("tree", 1.234))
+    ]
+    paper = paper.model_validate(data("sim_paper") | {"series": [*data("sim_paper")["series"], *lines]})
+    drawn = paper_figures(paper)
+    assert list(drawn) == ["thesis, figure 5.9", "x, figure 7"]
+    assert "ring: 4: 200 µs" in drawn["x, figure 7"]
+    assert "tree: 2: 1.23 µs" in drawn["x, figure 7"]
+    assert "ring: 64 KiB: 12 %" in drawn["thesis, figure 5.9"]
+    assert "| nodes | ring | tree |" in paper_markdown(paper)
+    assert beside(paper, "figure 2") == "both paths 120 GB/s, here 118 GB/s"
+    assert beside(paper, "figure 5") == "less is slower: does not hold"
 
 
 def test_messages_on_many_nodes() -> None:

@@ -49,7 +49,7 @@ const std::vector<std::string> kFailing = {
     "weighted, 2D stencil gains above 2 KB", "weighted, 2D torus gains above 2 KB",
     "a higher eager limit avoids the drop",  "at 16 MB the distance map is mostly the best",
     "the 2D torus takes the fewest",         "from 2 MiB on the hierarchical design is faster than the tuned one",
-    "2 nodes, 64 MiB: slower than NCCL",     "of two nodes the ring is the fastest",
+    "2 nodes, 64 MiB: slower than NCCL",
 };
 
 TEST(Studies, AreRightMostOfTheTime) {
@@ -69,7 +69,7 @@ TEST(Studies, AreRightMostOfTheTime) {
   }
   std::ranges::sort(errors);
   EXPECT_LE(errors[errors.size() / 2], 0.10) << "the median of " << errors.size();
-  EXPECT_LE(outside, 9);
+  EXPECT_LE(outside, 6);
   EXPECT_THAT(failing, testing::UnorderedElementsAreArray(kFailing));
 }
 
@@ -79,6 +79,25 @@ TEST(Studies, OfNoPaperAreNamed) {
   const auto found = study("perlmutter", machine::Machine());
   ASSERT_FALSE(found.ok());
   EXPECT_THAT(found.status().remedy(), testing::HasSubstr("mist, cedar, helios, ri2, cscs"));
+}
+
+/// Four figures are fitted or read into the paper; of the numbers that are not, eight of ten lie within a quarter.
+TEST(Studies, OfBroadcastsAreRightMostOfTheTime) {
+  std::vector<double> errors;
+  std::size_t figures = 0;
+  for (const std::string_view name : {"ri2", "cscs"}) {
+    const auto& found = done(name);
+    ASSERT_TRUE(found.ok());
+    figures = std::max(figures, found->fitted.size());
+    for (const Number& each : found->numbers)
+      if (!each.fitted) errors.push_back(std::abs(each.ratio() - 1));
+    for (const Claim& each : found->claims) EXPECT_TRUE(each.holds) << each.what << ": " << each.ours;
+  }
+  std::ranges::sort(errors);
+  EXPECT_LE(figures, 4u);
+  EXPECT_GE(errors.size(), 16u);
+  EXPECT_LE(errors[errors.size() / 2], 0.15);
+  EXPECT_LE(errors[errors.size() * 8 / 10], 0.25);
 }
 
 /// Nothing is in the way of a ring, or of a multicast out of GPUs' memory, but what the equations count.
@@ -91,6 +110,10 @@ TEST(BroadcastSchemes, AreWhatTheEquationsSay) {
   const double bytes = 8 << 20;
   EXPECT_NEAR(schemes.ring(bytes).value() / model.ring_gdr_pipeline(16, bytes), 1, 0.01);
   EXPECT_NEAR(schemes.multicast(bytes, false, 1).value() / model.multicast_gdr(16, bytes), 1, 0.01);
+  // Without the copy at the root, or without a K80's link at the receivers, there is less to do.
+  const double both = schemes.multicast(bytes, true, 1).value();
+  EXPECT_NEAR(both - schemes.heterogeneous(bytes, {.from_host = true}).value(), model.chunk_bytes / 8e3, 1e-6);
+  EXPECT_LT(schemes.heterogeneous(bytes, {.to_host = true}).value(), both);
   // Equation 8 leaves out what receivers can take, 8 GB/s.
   EXPECT_GT(schemes.multicast(bytes, true, 1).value(), 1.2 * model.multicast_staging_pipeline(16, bytes));
 }

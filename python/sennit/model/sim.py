@@ -120,6 +120,7 @@ class Messages(Replayed):
     machine: str = Field(description="Of each node")
     what_if: list[str] = []
     epsilon_us: float = Field(default=0, ge=0)
+    equations: bool = Field(default=False, description="By closed forms alone: nothing was simulated")
     costs: dict[str, float] = Field(
         default={}, description="What messages take beside their bytes: src/sim/messages.h"
     )
@@ -195,7 +196,8 @@ class Series(Part):
     figure: str
     name: str
     unit: str
-    points: list[tuple[float, float]] = Field(description="Bytes, and the value there")
+    over: Literal["size", "nodes"] = "size"
+    points: list[tuple[float, float]] = Field(description="Bytes, or nodes, and the value there")
 
 
 class Paper(Part):
@@ -211,6 +213,14 @@ class Paper(Part):
     left_out: list[LeftOut] = []
     designs: list[Design] = []
     series: list[Series] = []
+
+
+class Papers(Part):
+    """The experiments of a paper that were made on several machines."""
+
+    version: Literal[1]
+    kind: Literal["sim papers"]
+    machines: list[Paper] = Field(min_length=1)
 
 
 class Better(Part):

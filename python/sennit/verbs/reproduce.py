@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from sennit.model.document import parse
-from sennit.model.sim import Held, Paper, Reproduction
+from sennit.model.sim import Held, Paper, Papers, Reproduction
 from sennit.programs import console, process
 from sennit.programs.beyond import beyond
 from sennit.programs.problem import Exit, Problem
 from sennit.programs.sim import PROGRAM
 from sennit.verbs.options import AsJson, Markdown, check_files, examples, print_json, write
 from sennit.views.beyond import beyond_markdown, print_beyond
-from sennit.views.paper import paper_markdown, print_paper
+from sennit.views.paper import paper_markdown, papers_markdown, print_paper, print_papers
 from sennit.views.reproduction import print_reproduction, reproduction_markdown
 
 LEFT_OUT = ("-late", "-eager", "-peers", "-bfloat16", "-table")  # by the ends of their names
 OTHERS = "-second"  # ends a folder of another machine of the kind, whose host memory is faster than its document says
 PAPERS = ("mist", "cedar", "helios", "ri2", "cscs")  # the machines of papers that src/sim/papers/ has
+STUDIES = {"broadcast": ("ri2", "cscs")}  # of a paper with several machines
 EXAMPLES = examples(
     "sennit reproduce hgx-h200-4",
     "sennit reproduce mist",
+    "sennit reproduce broadcast",
     "sennit reproduce beyond",
     "sennit reproduce my-machine --results measured/",
 )
@@ -33,7 +35,8 @@ def reproduce(
     machine: Annotated[
         str,
         typer.Argument(
-            metavar="MACHINE", help="A machine's name or file; of papers: mist, cedar, helios, ri2, cscs; or beyond."
+            metavar="MACHINE",
+            help="A machine's name or file; of papers: mist, cedar, helios, ri2, cscs, or broadcast: both; beyond.",
         ),
     ],
     results: Annotated[
@@ -60,14 +63,24 @@ def reproduce(
             print_beyond(more, console.results())
         return
     if machine in PAPERS and not results:
-        document, _ = process.document(PROGRAM, "paper", machine, title=f"reproducing {machine}")
-        paper = parse(Paper, document, f"the document of {PROGRAM}")
+        paper, document = paper_of(machine)
         if markdown:
             write(markdown, paper_markdown(paper))
         if as_json:
             print_json(document)
         else:
             print_paper(paper, console.results())
+        return
+    if machine in STUDIES and not results:
+        documents = [paper_of(name)[1] for name in STUDIES[machine]]
+        both = {"version": 1, "kind": "sim papers", "machines": documents}
+        papers = parse(Papers, both, f"the documents of {PROGRAM}")
+        if markdown:
+            write(markdown, papers_markdown(papers))
+        if as_json:
+            print_json(both)
+        else:
+            print_papers(papers, console.results())
         return
     files = measured_files(machine, results or [])
     held = []
@@ -93,6 +106,12 @@ def reproduce(
         print_json(found.model_dump(mode="json"))
     else:
         print_reproduction(found, console.results())
+
+
+def paper_of(machine: str) -> tuple[Paper, Any]:
+    """A paper's experiments on its machine, and the document that they were read from. Raises Problem."""
+    document, _ = process.document(PROGRAM, "paper", machine, title=f"reproducing {machine}")
+    return parse(Paper, document, f"the document of {PROGRAM}"), document
 
 
 def shown(file: Path) -> str:

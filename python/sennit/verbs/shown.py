@@ -15,7 +15,19 @@ from sennit.model.map import RankMap
 from sennit.model.plans import CollectiveTable, KeptTable
 from sennit.model.recording_cost import RECORDING_COST
 from sennit.model.result import KINDS as RESULTS
-from sennit.model.sim import Beyond, Check, Messages, Paper, Replay, Reproduction, SimulatedPut, Simulation, Sweep
+from sennit.model.sim import (
+    Beyond,
+    Check,
+    Messages,
+    MessagesSweep,
+    Paper,
+    Papers,
+    Replay,
+    Reproduction,
+    SimulatedPut,
+    Simulation,
+    Sweep,
+)
 from sennit.model.tuned import PutTable
 from sennit.programs import console
 from sennit.programs.machines import known_machine
@@ -27,7 +39,8 @@ from sennit.views import sim_html
 from sennit.views.beyond import beyond_markdown, print_beyond
 from sennit.views.machine_text import print_machine
 from sennit.views.map_text import print_map
-from sennit.views.paper import paper_markdown, print_paper
+from sennit.views.messages_sweep import print_messages_sweep
+from sennit.views.paper import paper_markdown, papers_markdown, print_paper, print_papers
 from sennit.views.plan_tables import print_kept, print_plan_table
 from sennit.views.reproduction import print_reproduction, reproduction_markdown
 from sennit.views.sim_sweep import print_sweep
@@ -45,9 +58,11 @@ KINDS: dict[str, tuple[type[Part], Callable[[Any, Console], None], View | None, 
     "sim": (Simulation, print_simulation, lambda found: sim_html.simulation_html(found, machine_of(found)), None),
     "sim sweep": (Sweep, print_sweep, sim_html.sweep_html, None),
     "sim messages": (Messages, print_messages, None, None),
+    "sim messages sweep": (MessagesSweep, print_messages_sweep, None, None),
     "sim replay": (Replay, partial(print_replay, "The schedule"), None, None),
     "sim put": (SimulatedPut, print_put, None, None),
     "sim paper": (Paper, print_paper, None, paper_markdown),
+    "sim papers": (Papers, print_papers, None, papers_markdown),
     "sim beyond": (Beyond, print_beyond, None, beyond_markdown),
     "reproduction": (Reproduction, print_reproduction, None, reproduction_markdown),
     "check": (Check, print_check, None, None),

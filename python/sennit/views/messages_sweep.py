@@ -10,7 +10,7 @@ from rich.text import Text
 from sennit import units
 from sennit.model.sim import Messages, MessagesSweep
 from sennit.units import NOTHING
-from sennit.views.charts.frame import COLOURS, NEAREST, Axis, size_axis, standalone, time_axis
+from sennit.views.charts.frame import COLOURS, NEAREST, Axis, count_axis, size_axis, standalone, time_axis
 from sennit.views.charts.lines import Point, Series, line_chart
 from sennit.views.charts.stacked import stacked
 from sennit.views.sim_text import messages_title
@@ -74,13 +74,6 @@ def picture(sweep: MessagesSweep) -> str:
         first = messages_title(found[0]).split(",")[0]
         charts.append(_chart(f"{first} over ranks of {found[0].machine}", found, ranks, lambda each: each.ranks))
     return standalone(stacked(charts))
-
-
-def count_axis(numbers: list[int]) -> Axis:
-    """A logarithmic axis over numbers of ranks, with a tick at each, or at some of many."""
-    low, high = min(numbers), max(numbers)
-    every = numbers[:: max(1, -(-len(numbers) // 9))]
-    return Axis(low, high if high > low else 2 * low, [(number, str(number)) for number in every], logarithmic=True)
 
 
 def _chart(name: str, found: list[Messages], axis: Axis, place: Callable[[Messages], int]) -> str:

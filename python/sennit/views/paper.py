@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.text import Text
 
 from sennit import units
-from sennit.model.sim import Paper, PaperNumber
+from sennit.model.sim import Paper, PaperNumber, Papers, Series
 from sennit.units import NOTHING
 from sennit.views.charts.bars import Bar, bar_chart
+from sennit.views.charts.frame import count_axis, linear_axis, size_axis, time_axis
+from sennit.views.charts.lines import Point, line_chart
+from sennit.views.charts.lines import Series as Line
 from sennit.views.markdown import pipes
 from sennit.views.text_table import Table, print_table
 
@@ -35,6 +39,17 @@ def summary(paper: Paper) -> list[str]:
     if paper.claims:
         lines.append(f"{sum(each.holds for each in paper.claims)} of {len(paper.claims)} claims hold.")
     return lines
+
+
+def summary_of_all(papers: Sequence[Paper]) -> str:
+    """The same of the numbers of several machines together."""
+    numbers = [each for paper in papers for each in judged(paper)]
+    inside = sum(each.within for each in numbers)
+    median = units.percent(statistics.median(abs(each.ratio - 1) for each in numbers))
+    return (
+        f"Of {len(numbers)} numbers that nothing was fitted to, {inside} lie within their band "
+        f"({units.percent(inside / len(numbers))}), and half within {median}."
+    )
 
 
 def value(number: float, unit: str) -> str:
@@ -85,11 +100,57 @@ def figures(paper: Paper) -> list[tuple[str, list[str], list[list[str]]]]:
         sizes = list(dict.fromkeys(size for each in series for size, _ in each.points))
         values = [dict(each.points) for each in series]
         lines = [
-            [units.size(round(size)), *(f"{round(each[size])}" if size in each else NOTHING for each in values)]
+            [place(size, series[0]), *(said(each[size], series[0]) if size in each else NOTHING for each in values)]
             for size in sizes
         ]
-        drawn.append((f"{figure} ({series[0].unit})", ["size", *(each.name for each in series)], lines))
+        drawn.append((f"{figure} ({series[0].unit})", [series[0].over, *(each.name for each in series)], lines))
     return drawn
+
+
+def place(at: float, series: Series) -> str:
+    """Where a value of a figure lies: a size, or a number of nodes."""
+    return units.size(round(at)) if series.over == "size" else str(round(at))
+
+
+def said(value: float, series: Series) -> str:
+    """A value of a figure: whole per cents and µs; of rates, and of short times, three digits."""
+    return str(round(value)) if series.unit == "%" or abs(value) >= 100 else units.three_digits(value)
+
+
+def paper_figures(paper: Paper) -> dict[str, str]:
+    """A chart of each figure that has lines, by its name."""
+    charts = {}
+    for figure in dict.fromkeys(each.figure for each in paper.series):
+        series = [each for each in paper.series if each.figure == figure]
+        places = sorted({round(at) for each in series for at, _ in each.points})
+        values = [value for each in series for _, value in each.points]
+        over = size_axis(places) if series[0].over == "size" else count_axis(places)
+        up = time_axis(values) if series[0].unit == "µs" else linear_axis(min(0, *values), max(values))
+        lines = [
+            Line(
+                each.name,
+                [
+                    Point(at, value, note=f"{place(at, each)}: {said(value, each)} {each.unit}")
+                    for at, value in each.points
+                ],
+            )
+            for each in series
+        ]
+        charts[figure] = line_chart(f"{figure} ({series[0].unit}), over {series[0].over}", over, up, lines)
+    return charts
+
+
+def beside(paper: Paper, figure: str) -> str:
+    """What the paper says of a figure, and what came of it here, in a line."""
+    numbers = [
+        f"{each.what} {value(each.paper, each.unit)}, here {value(each.ours, each.unit)}"
+        for each in paper.numbers
+        if each.figure == figure
+    ]
+    claims = [
+        f"{each.what}: {'holds' if each.holds else 'does not hold'}" for each in paper.claims if each.figure == figure
+    ]
+    return "; ".join([*numbers, *claims])
 
 
 def print_paper(paper: Paper, console: Console) -> None:
@@ -111,6 +172,20 @@ def print_paper(paper: Paper, console: Console) -> None:
         console.print(Text(line))
     for left in paper.left_out:
         console.print(Text(f"Left out: {left.figure}, {left.what}: {left.why}"))
+
+
+def print_papers(found: Papers, console: Console) -> None:
+    """Everything of each machine, and how far off all of it is."""
+    for paper in found.machines:
+        print_paper(paper, console)
+        console.print()
+    console.print(Text(summary_of_all(found.machines)))
+
+
+def papers_markdown(found: Papers) -> str:
+    """The same, as tables and lists."""
+    parts = [f"## {paper.machine}\n\n{paper_markdown(paper)}" for paper in found.machines]
+    return "\n".join([*parts, f"{summary_of_all(found.machines)}\n"])
 
 
 def paper_markdown(paper: Paper) -> str:

@@ -39,7 +39,11 @@ Result<Exit> reproduce_paper(const std::string& name) {
   for (const sim::Design& each : study->designs) designs.push_back({{"name", each.name}, {"us", each.us}});
   Json series = Json::array();
   for (const sim::Series& each : study->series)
-    series.push_back({{"figure", each.figure}, {"name", each.name}, {"unit", each.unit}, {"points", each.points}});
+    series.push_back({{"figure", each.figure},
+                      {"name", each.name},
+                      {"unit", each.unit},
+                      {"over", each.over},
+                      {"points", each.points}});
   print({{"version", 1},
          {"kind", "sim paper"},
          {"machine", study->machine},

@@ -59,7 +59,8 @@ struct Design {
 /// A line of a figure, as it comes out here: the paper prints no numbers for it.
 struct Series {
   std::string figure, name, unit;
-  std::vector<std::pair<double, double>> points;  ///< bytes and value
+  std::vector<std::pair<double, double>> points;  ///< bytes, or nodes, and value
+  std::string over = "size";                      ///< or "nodes"
 };
 
 struct Study {

@@ -97,6 +97,13 @@ def size_axis(sizes: Sequence[int]) -> Axis:
     return Axis(low, high, ticks, logarithmic=True)
 
 
+def count_axis(numbers: Sequence[int]) -> Axis:
+    """A logarithmic axis over numbers of ranks or nodes, with a tick at each, or at some of many."""
+    low, high = min(numbers), max(numbers)
+    every = numbers[:: max(1, -(-len(numbers) // 9))]
+    return Axis(low, high if high > low else 2 * low, [(number, str(number)) for number in every], logarithmic=True)
+
+
 def time_axis(times: Sequence[float]) -> Axis:
     """A logarithmic axis over times in µs, between powers of ten, with a tick at each or at some of many."""
     first = math.floor(math.log10(max(NEAREST, min(times))) + 1e-9)
