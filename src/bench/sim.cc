@@ -219,6 +219,7 @@ int run(int argc, const char* const* argv) {
       ->check(CLI::Range(1, kMostChunks));
   sent.add_option("--root", messages.root, "Rank of operations that have one")->check(CLI::NonNegativeNumber);
   sent.add_option("--sources", messages.sources, "Of a broadcast: so many roots at the same time, or all; default 1");
+  sent.add_flag("--equations", messages.equations, "Of a broadcast: by closed forms alone, simulating nothing");
   sent.add_option("--k", messages.k, "Of a k-nomial broadcast; default 4")->check(CLI::Range(2, kMostK));
   sent.add_option("--what-if", messages.what_if, "As of collective");
   sent.add_option("--costs", messages.costs, "Other costs than the defaults, such as network_us=5")->delimiter(',');

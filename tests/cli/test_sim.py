@@ -491,3 +491,17 @@ def test_messages_show_what_only_some_have() -> None:
     assert re.search(r"chunks +messages +overlap +equation", text)
     assert re.search(r"2 +4 +25 % +\d", text)
     assert "Left out, as no links join some GPUs: linear." in text
+
+
+def test_equations_say_what_schemes_between_nodes_should_take(made_up: Programs) -> None:
+    made_up.add("sennit-sim", of_broadcast(4, 2048) | {"equations": True, "unreachable": ["linear"]})
+    done = made_up.sennit("explain", "broadcast", "2K", "--machine", "ri2", "--nodes", "4")
+    assert done.returncode == 0, done.stderr
+    assert "broadcast 2 KiB, 4 ranks on 4 × ri2 (by equations)" in done.stdout
+    assert re.search(r"scheme +should take +× fastest +chunks +equation", done.stdout)
+    assert re.search(r"chain +80.0 µs +1.00 +2 +1, 2\n", done.stdout)
+    assert "sennit sim broadcast 2048 --machine ri2 --nodes 4" in done.stdout
+    assert made_up.calls("sennit-sim")[-1][-1] == "--equations"
+    done = made_up.sennit("explain", "broadcast", "2K", "--nodes", "4", "--ranks", "2")
+    assert done.returncode == 2
+    assert "--ranks is of one node" in done.stderr

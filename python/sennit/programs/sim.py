@@ -61,11 +61,12 @@ class MessagesQuestion:
     what_if: Sequence[str] = ()
     costs: str | None = None
     epsilon: float | None = None
+    equations: bool = False
 
     def arguments(self) -> list[str]:
         """For sennit-sim."""
         names = ("machine", "nodes", "algorithm", "chunks", "root", "sources", "k", "costs", "epsilon")
-        return _arguments(self, names)
+        return _arguments(self, names) + (["--equations"] if self.equations else [])
 
 
 def _arguments(question: Question | MessagesQuestion, names: Sequence[str]) -> list[str]:

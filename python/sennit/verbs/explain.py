@@ -13,11 +13,14 @@ from sennit.model.explain import Explanation
 from sennit.model.send_plan import SendPlan
 from sennit.operations import REDUCING, REGISTERED, VERBS, operation_of
 from sennit.programs import console, process
+from sennit.programs.problem import Exit, Problem
+from sennit.programs.sim import MessagesQuestion, ask_messages
 from sennit.verbs.options import PANEL, AsJson, OnExecutor, OnMachine, examples, executor_arguments, print_json
 from sennit.verbs.spelled import Spelled
 from sennit.views.collective_plan_text import print_collective_plan
 from sennit.views.explain_text import print_explanation
 from sennit.views.send_plan_text import print_send_plan
+from sennit.views.sim_text import print_messages
 
 PROGRAM = "sennit-explain"
 EXAMPLES = examples(
@@ -77,6 +80,22 @@ def send(
         print_send_plan(found, console.results())
 
 
+def not_between_nodes(options: dict[str, object]) -> None:
+    """Raises Problem for what means nothing over several nodes."""
+    for option, value in options.items():
+        if value is not None:
+            raise Problem(f"{option} is of one node", f"Leave out {option}, or --nodes", Exit.USAGE)
+
+
+def between_nodes(question: MessagesQuestion, as_json: bool) -> None:
+    """What each scheme of a broadcast over several nodes should take, by its equation."""
+    found, document = ask_messages(question, "planning")
+    if as_json:
+        print_json(document)
+    else:
+        print_messages(found, console.results())
+
+
 # These have one plan for all sizes.
 UNDECIDED = ("all-to-all-v", "barrier")
 
@@ -97,9 +116,16 @@ def _add_verb(name: str) -> None:
         registered: Annotated[
             bool, typer.Option("--registered", help="The buffers lie in symmetric windows.")
         ] = False,
+        nodes: Annotated[
+            int | None, typer.Option(min=2, metavar="N", help="So many of the machine: what each scheme should take.")
+        ] = None,
         executor: OnExecutor = None,
         as_json: AsJson = False,
     ) -> None:
+        if nodes:
+            not_between_nodes({"--ranks": ranks, "--registered": registered or None, "--executor": executor})
+            between_nodes(MessagesQuestion(operation_of(name), size, machine, nodes, equations=True), as_json)
+            return
         options: dict[str, object] = {
             "--operation": operation_of(name),
             "--bytes": size,
@@ -123,12 +149,15 @@ def _add_verb(name: str) -> None:
     out = set() if reduces else {"element", "operator"}
     if operation_of(name) not in REGISTERED:
         out.add("registered")
+    if name != "broadcast":
+        out.add("nodes")
     kept = [part for part in signature.parameters.values() if part.name not in out]
     verb.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
     said = f"Say which plan {name} takes, what every other one should cost, and what decided."
+    over = [f"sennit explain {name} 64M --machine dgx-h100 --nodes 16"] if name == "broadcast" else []
     types = [f"sennit explain {name} 1M --type float64 --op max"] if reduces else []
     shown = examples(
-        f"sennit explain {name} 64M", *types, f"sennit explain {name} 64M --machine hgx-h200-4 --ranks 4"
+        f"sennit explain {name} 64M", *types, *over, f"sennit explain {name} 64M --machine hgx-h200-4 --ranks 4"
     )
     app.command(name, help=said, epilog=shown, rich_help_panel=PANEL)(verb)
 

@@ -105,13 +105,16 @@ def messages_title(found: Messages) -> str:
     chunks = f" in {found.chunks} chunks" if found.chunks > 1 else ""
     roots = f" from {found.sources} roots" if found.sources > 1 else ""
     operation = found.operation.replace("_", "-")
-    return (
-        f"{operation} {units.size(found.bytes)}{chunks}{roots}, {found.ranks} ranks on {nodes}{what_if} (simulated)"
-    )
+    how = "by equations" if found.equations else "simulated"
+    where = f"{found.ranks} ranks on {nodes}{what_if}"
+    return f"{operation} {units.size(found.bytes)}{chunks}{roots}, {where} ({how})"
 
 
 def print_messages(found: Messages, console: Console) -> None:
     """Prints the whole document."""
+    if found.equations:
+        print_equations(found, console)
+        return
     console.print(Text(messages_title(found), style="bold"))
     fastest = found.algorithms[0]
     columns = message_columns(found)
@@ -128,6 +131,34 @@ def print_messages(found: Messages, console: Console) -> None:
     console.print(Text(f"Of a call by {fastest.algorithm}, {units.time(fastest.us)}:"))
     for sentence in delays_and_loads(fastest.us, found):
         console.print(Text(sentence))
+
+
+# Of each scheme the equation of Chu et al. 2018 that src/plan/broadcast_model.h corrects.
+EQUATIONS = {
+    "linear": NOTHING, "linear_staged": NOTHING, "chain": "1, 2", "chain_staged": "3", "tree": "4, 6, k = 2",
+    "knomial": "4, 6", "knomial_staged": "5", "multicast": "7", "multicast_streaming": "8",
+}  # fmt: skip
+
+
+def print_equations(found: Messages, console: Console) -> None:
+    """What each scheme of a broadcast should take."""
+    console.print(Text(messages_title(found), style="bold"))
+    fastest = found.algorithms[0]
+    lines = [
+        [
+            each.algorithm,
+            units.time(each.us),
+            f"{each.us / fastest.us:.2f}" if fastest.us > 0 else NOTHING,
+            str(each.chunks),
+            EQUATIONS.get(each.algorithm, NOTHING),
+        ]
+        for each in found.algorithms
+    ]
+    print_table(Table(["scheme", "should take", "× fastest", "chunks", "equation"], lines), console)
+    if found.unreachable:
+        console.print(Text(f"Left out, as no links join some GPUs: {', '.join(found.unreachable)}."))
+    nodes = f"--machine {found.machine} --nodes {found.nodes}"
+    console.print(Text(f"\nWhat links and other messages do to that: sennit sim broadcast {found.bytes} {nodes}"))
 
 
 def message_columns(found: Messages) -> list[tuple[str, Callable[[SentAlgorithm], str]]]:

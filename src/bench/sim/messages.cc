@@ -131,6 +131,16 @@ Result<Answer> answer(const sim::MessageAlgorithm& algorithm, const Question& qu
   if (broadcast && asked.chunks == 0) chunks = best_chunks(algorithm, question, asked.nodes, a_chunk, fabric);
   Answer found{algorithm.name, false, a_chunk * static_cast<std::uint64_t>(chunks), chunks};
   found.closed_form_us = closed_form(algorithm, question, asked.nodes, chunks, fabric);
+  if (asked.equations) {
+    const bool by_host = algorithm.name.ends_with("_staged") || algorithm.name.ends_with("_streaming");
+    if (!by_host && narrowest_gbps(fabric.network()) <= 0)
+      return Status(Code::unsupported, "no links join some GPUs of a node", "--machine", "Use a staged algorithm");
+    if (!found.closed_form_us)
+      return Status(Code::not_found, fmt::format("no equation is known of {}", algorithm.name), "--equations",
+                    "Leave it out: it is simulated");
+    found.outcome.us = *found.closed_form_us;
+    return found;
+  }
   found.folded = found.messages > kMostMessages;
   if (found.folded && (chunks > 1 || sources > 1)) return of_many(found.messages, chunks, question.sources);
   const std::vector<sim::Rounds> jobs = jobs_of(algorithm, question, question.sources, chunks);
@@ -210,6 +220,7 @@ Result<Answers> answers_on(const machine::Machine& machine, const Messages& aske
     for (const sim::MessageAlgorithm& algorithm : sim::message_algorithms()) {
       if (algorithm.operation != question->operation || !algorithm.admits(question->ranks)) continue;
       auto found = answer(algorithm, *question, asked, *fabric);
+      if (!found && asked.equations && found.status().code() == Code::not_found) continue;
       if (!found && found.status().code() == Code::out_of_memory) {
         found_all.skipped.push_back(algorithm.name);
         continue;
@@ -223,6 +234,9 @@ Result<Answers> answers_on(const machine::Machine& machine, const Messages& aske
     }
     std::ranges::stable_sort(answers, {}, [](const Answer& each) { return each.outcome.us; });
   }
+  if (answers.empty() && asked.equations)
+    return Status(Code::unsupported, "equations are of broadcasts", "--equations",
+                  "Leave it out, or ask for broadcast");
   if (answers.empty())
     return Status(Code::unsupported, "no algorithm sends messages for " + asked.operation, {},
                   "Ask for allreduce, reduce_scatter, allgather, reduce, broadcast, gather, scatter or all_to_all");
@@ -272,6 +286,7 @@ Result<Exit> simulate_messages(const Messages& asked) {
                                                {"machine", machine.name},
                                                {"what_if", asked.what_if},
                                                {"epsilon_us", asked.epsilon_us},
+                                               {"equations", asked.equations},
                                                {"costs", std::move(costs)},
                                                {"skipped", std::move(found->skipped)},
                                                {"unreachable", std::move(found->unreachable)},
