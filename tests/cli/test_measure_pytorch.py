@@ -61,6 +61,16 @@ def test_folder_and_python_are_the_callers(tmp_path: Path, measure: Measure) -> 
     assert calls(tmp_path)[1:] == [[*where, "torch", "--runs", "1", "--json", file]]
 
 
+def test_recording_goes_by_no_table(tmp_path: Path, measure: Measure) -> None:
+    assert measure("figures", "recording", RUNS="1", FAILS="table").returncode == 0
+    asked = [call[5:] for call in calls(tmp_path)]
+    files = [str(tmp_path / "figures" / f"profile-{name}.json") for name in ("gpu-times", "training")]
+    assert asked == [
+        ["profile", "--gpu-times", "--runs", "1", "--json", files[0]],
+        ["profile", "--training", "--runs", "1", "--json", files[1]],
+    ]
+
+
 def test_tests_are_those_of_the_programs_that_are_asked_for(tmp_path: Path, measure: Measure) -> None:
     done = measure("figures", "tests", SENNIT_PROGRAMS="/there/bin")
     assert done.returncode == 0, done.stderr
