@@ -73,7 +73,7 @@ struct Header {
   std::atomic<std::uint64_t> kernels_begin, kernels_end;  ///< while kernels were collected; 0: they were not
   std::atomic<std::uint64_t> kernels_paused;              ///< of that time: their calls were not recorded
   std::atomic<std::uint64_t> kernels;                     ///< and copies, those of graphs too
-  std::atomic<std::uint64_t> kernels_of_graphs;           ///< which are of no call, and in no time below
+  std::atomic<std::uint64_t> kernels_of_graphs;           ///< captured before: of no call, and in no time below
   std::atomic<std::uint64_t> kernels_lost;                ///< that had not ended at the collection's end
   std::atomic<std::uint64_t> gpu_communication_ns, gpu_computation_ns, gpu_both_ns;  ///< see Overlap
   Name<64> host;

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import made_up_profiles as made_up
 import pytest
 from conftest import ROOT, Programs, check_snapshot, data, shown
 from sennit.model.document import parse
@@ -150,3 +151,17 @@ def test_kernels_are_collected_for_whole_seconds() -> None:
     for wrong in ("0s", "soon", "-1s", "1.5s", "s"):
         with pytest.raises(Problem, match="is no time"):
             seconds_of(wrong)
+
+
+@pytest.mark.parametrize(
+    ("calls", "captured", "replayed", "timed", "expected"),
+    [(100, 0, 0, 0, 0.0), (100, 0, 0, 100, 2.0), (90, 0, 0, 100, 1.8), (3, 2, 10, 11, 2.0), (3, 2, 10, 22, 1.0),
+     (3, 2, 0, 10, 2.0)],
+)  # fmt: skip
+def test_time_on_gpus_is_of_the_calls_that_were_done(
+    calls: int, captured: int, replayed: int, timed: int, expected: float
+) -> None:
+    row = made_up.row("ncclAllReduce", 1, calls=calls, seconds=1, captured=captured, replayed=replayed)
+    row |= {"device_calls": timed, "device_seconds": 2.0 if timed else 0.0}
+    found = parse(Profile, made_up.profile([made_up.rank(0, "node", 10.0, 1.0)], [row]), "it")
+    assert found.rows[0].gpu_seconds == pytest.approx(expected)

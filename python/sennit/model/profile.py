@@ -17,7 +17,7 @@ OUTSIDE = ("MPI_Init", "MPI_Init_thread", "MPI_Finalize")
 
 class Kernels(Part):
     """Kernels and copies on a process's GPUs, while CUPTI was asked for them. Times are of all its GPUs together, in
-    which at least one kernel of the kind ran; those of graphs are in none."""
+    which at least one kernel of the kind ran. Those of graphs that were captured before (`of_graphs`) are in none."""
 
     seconds: NonNegativeFloat
     kernels: NonNegativeInt
@@ -114,8 +114,11 @@ class Row(Part):
     @property
     def gpu_seconds(self) -> float:
         """Of all calls on GPUs; 0 where none was timed. One that was timed counts for those whose turn it was not, of
-        which the last may not have come."""
-        return self.device_seconds * min(1.0, self.calls / self.device_calls) if self.device_calls else 0.0
+        which the last may not have come. A captured call is done where its graph runs, and as often."""
+        if not self.device_calls or (self.captured and not self.replayed):
+            return self.device_seconds
+        done = self.calls - self.captured + self.replayed
+        return self.device_seconds * min(1.0, done / self.device_calls)
 
     @property
     def on_gpu(self) -> bool:

@@ -48,6 +48,8 @@ Result<Cupti> Cupti::of_process() {
                      find_in_cupti(library, found.pop, "cuptiActivityPopExternalCorrelationId") &&
                      find_in_cupti(library, found.timestamp, "cuptiGetTimestamp");
   (void)find_in_cupti(library, found.flush_period, "cuptiActivityFlushPeriod");  // of CUDA 11.1
+  (void)find_in_cupti(library, found.enable_callback, "cuptiEnableCallback");
+  (void)find_in_cupti(library, found.graph_node_id, "cuptiGetGraphNodeId");
   if (!whole)
     return Status(Code::not_found, "this CUPTI lacks functions of CUDA 12", {}, "Install that of CUDA 12 or later");
   return found;

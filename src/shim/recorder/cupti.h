@@ -26,7 +26,9 @@ struct Cupti {
   int (*push)(int kind, std::uint64_t id) = nullptr;
   int (*pop)(int kind, std::uint64_t* id) = nullptr;
   int (*timestamp)(std::uint64_t* ns) = nullptr;
-  int (*flush_period)(std::uint32_t ms) = nullptr;  ///< null where CUPTI is too old
+  int (*flush_period)(std::uint32_t ms) = nullptr;  ///< null where CUPTI is too old; so are the next two
+  int (*enable_callback)(std::uint32_t enable, void* subscriber, int domain, std::uint32_t id) = nullptr;
+  int (*graph_node_id)(void* node, std::uint64_t* id) = nullptr;
 
   /// The one that the program has loaded, else one that the loader finds, or the toolkit's. Errors: not_found.
   static Result<Cupti> of_process();
@@ -48,6 +50,19 @@ inline constexpr int kCorrelationKind = 5;
 
 inline constexpr int kMultipleSubscribers = 39, kInsufficientPrivileges = 35, kVirtualPrivileges = 40;
 inline constexpr std::uint32_t kFlushForced = 1;  // CUPTI_ACTIVITY_FLAG_FLUSH_FORCED
+
+/// CUPTI_CB_DOMAIN_RESOURCE, and its CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED and _CLONED.
+inline constexpr int kResourceDomain = 3;
+inline constexpr std::uint32_t kGraphNodeCreated = 13, kGraphNodeCloned = 20;
+
+/// CUpti_ResourceData, and the beginning of the CUpti_GraphData that it leads to there.
+struct ResourceData {
+  void *context, *handle;
+  const void* descriptor;
+};
+struct GraphData {
+  void *graph, *original_graph, *node, *original_node;
+};
 
 /// CUpti_ActivityExternalCorrelation.
 struct CorrelationRecord {

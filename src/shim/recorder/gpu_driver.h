@@ -83,6 +83,19 @@ class WithoutCapture {
   bool changed_;
 };
 
+/// While it lives, what the thread puts into graphs is the recorder's, and neither the program's nor a call's.
+class OwnWork {
+ public:
+  OwnWork() { ++depth_; }
+  ~OwnWork() { --depth_; }
+  OwnWork(const OwnWork&) = delete;
+  OwnWork& operator=(const OwnWork&) = delete;
+  static bool is_there() { return depth_ != 0; }
+
+ private:
+  static inline thread_local constinit int depth_ = 0;
+};
+
 /// While it lives, the context is the thread's.
 class InContext {
  public:

@@ -78,6 +78,7 @@ const std::uint64_t* GraphReplays::count(void* stream, void* graph) {
   kernel.parameters = parameters;
   const WithoutCapture quiet(driver_);
   const InContext inside(driver_, context);
+  const OwnWork own;
   return driver_.graphs.add_kernel(&node, graph, nullptr, 0, &kernel) == 0 ? &counter.words[at] : nullptr;
 }
 

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "shim/recorder/gpu_driver.h"
+
 namespace sennit::shim::recorder {
 
 namespace {
@@ -21,7 +23,8 @@ constexpr Activity kActivities[] = {Activity::external_correlation,
                                     Activity::memset,
                                     Activity::memcpy_peer};
 
-void on_nothing() {}
+/// Numbers of the calls that the thread is in, the innermost last.
+thread_local std::vector<std::uint64_t> calls_of_thread;
 
 Status refused(const char* what, int error) {
   if (error == kMultipleSubscribers)
@@ -49,7 +52,7 @@ std::uint64_t length_of(std::vector<std::pair<std::uint64_t, std::uint64_t>> int
 
 Result<std::unique_ptr<KernelTimes>> KernelTimes::begin(const Cupti& cupti) {
   std::unique_ptr<KernelTimes> made(new KernelTimes(cupti));
-  if (const int error = cupti.subscribe(&made->subscriber_, reinterpret_cast<void*>(&on_nothing), nullptr);
+  if (const int error = cupti.subscribe(&made->subscriber_, reinterpret_cast<void*>(&resource_changed), made.get());
       error != 0) {
     made->subscriber_ = nullptr;
     return refused("cuptiSubscribe", error);
@@ -60,6 +63,9 @@ Result<std::unique_ptr<KernelTimes>> KernelTimes::begin(const Cupti& cupti) {
   for (const Activity kind : kActivities)
     if (const int error = cupti.enable(static_cast<int>(kind)); error != 0)
       return refused("cuptiActivityEnable", error);
+  if (cupti.enable_callback != nullptr && cupti.graph_node_id != nullptr)  // else graphs' kernels are of nobody
+    for (const std::uint32_t id : {kGraphNodeCreated, kGraphNodeCloned})
+      (void)cupti.enable_callback(1, made->subscriber_, kResourceDomain, id);
   constexpr std::uint32_t kEvery = 1000;  // ms
   if (cupti.flush_period != nullptr) (void)cupti.flush_period(kEvery);
   (void)cupti.timestamp(&made->settled_at_);
@@ -86,18 +92,45 @@ std::uint64_t KernelTimes::begin_call() {
     if (calls_.size() < kMost) calls_[number = ++last_call_].generation = generation_;
   }
   (void)cupti_.push(kCorrelationKind, number);
+  calls_of_thread.push_back(number);
   return number;
 }
 
 void KernelTimes::end_call(std::uint64_t number, const Calls& calls) {
   std::uint64_t last = 0;
   (void)cupti_.pop(kCorrelationKind, &last);
+  if (!calls_of_thread.empty()) calls_of_thread.pop_back();
   const std::lock_guard lock(mutex_);
   const auto call = calls_.find(number);
   if (call == calls_.end()) return;
   call->second.calls = calls;
   call->second.ended = true;
   call->second.generation = generation_;
+  if (call->second.is_captured) captured_[number] = calls;
+}
+
+void KernelTimes::resource_changed(void*, int domain, std::uint32_t id, const void* data) {
+  KernelTimes* const times = collecting.load(std::memory_order_acquire);
+  if (times == nullptr || domain != kResourceDomain || OwnWork::is_there()) return;
+  const auto* const graph = static_cast<const GraphData*>(static_cast<const ResourceData*>(data)->descriptor);
+  if (graph == nullptr) return;
+  if (id == kGraphNodeCreated) times->note_node(graph->node, nullptr);
+  if (id == kGraphNodeCloned) times->note_node(graph->node, graph->original_node);
+}
+
+void KernelTimes::note_node(void* node, void* original) {
+  std::uint64_t id = 0, from = 0;
+  if (cupti_.graph_node_id(node, &id) != 0 || id == 0) return;
+  if (original != nullptr && cupti_.graph_node_id(original, &from) != 0) return;
+  const std::lock_guard lock(mutex_);
+  if (nodes_.size() >= kMost) return;
+  if (original != nullptr) {
+    if (const auto known = nodes_.find(from); known != nodes_.end()) nodes_[id] = known->second;
+    return;
+  }
+  const std::uint64_t number = calls_of_thread.empty() ? 0 : calls_of_thread.back();
+  if (const auto call = calls_.find(number); call != calls_.end()) call->second.is_captured = true;
+  nodes_[id] = number;
 }
 
 void KernelTimes::buffer_requested(std::uint8_t** buffer, std::size_t* bytes, std::size_t* most_records) {
@@ -152,11 +185,11 @@ void KernelTimes::add(std::uint32_t correlation, std::uint32_t device, std::uint
   for (auto pause = pauses_.rbegin(); pause != pauses_.rend() && begin < pause->second; ++pause)
     if (begin >= pause->first) return;
   ++kernels_;
-  // One of a graph is of the call that was captured, which nothing here tells.
-  if (graph_node != 0)
-    ++of_graphs_;
+  if (graph_node == 0) return newer_.push_back({correlation, device, begin, end});
+  if (const auto node = nodes_.find(graph_node); node != nodes_.end())
+    newer_.push_back({correlation, device, begin, end, true, node->second});
   else
-    newer_.push_back({correlation, device, begin, end});
+    ++of_graphs_;
 }
 
 void KernelTimes::settle(profile::Recorder& recorder) {
@@ -172,9 +205,15 @@ void KernelTimes::settle(profile::Recorder& recorder, bool last) {
   if (last)
     for (const Ran& one : std::exchange(older_, {})) ran.push_back(one);
   for (const Ran& one : ran) {
-    const auto number = numbers_.find(one.correlation);
-    const bool is_of_call = number != numbers_.end();
-    if (const auto call = is_of_call ? calls_.find(number->second.call) : calls_.end(); call != calls_.end())
+    const auto number = one.is_of_graph ? numbers_.end() : numbers_.find(one.correlation);
+    const bool is_of_call = number != numbers_.end() || one.captured != 0;
+    if (one.captured != 0) {
+      Replay& replay = replays_[{one.captured, one.correlation}];
+      if (replay.ran.empty()) replay.generation = generation_;
+      replay.ran.emplace_back(one.begin, one.end);
+    }
+    if (const auto call = number != numbers_.end() ? calls_.find(number->second.call) : calls_.end();
+        call != calls_.end())
       call->second.ran.emplace_back(one.begin, one.end);
     overlap_.add(one.device, is_of_call ? profile::Overlap::Kind::communication : profile::Overlap::Kind::computation,
                  one.begin, std::min(one.end, closed_at_));
@@ -188,6 +227,12 @@ void KernelTimes::settle(profile::Recorder& recorder, bool last) {
     if (!call.ended || (!last && call.generation + wait > generation_)) return false;
     if (!call.ran.empty())
       recorder.add_device_time(recorder.thread(), call.calls.of, call.calls.calls, length_of(call.ran));
+    return true;
+  });
+  std::erase_if(replays_, [&](const auto& entry) {
+    if (!last && entry.second.generation + kSettled > generation_) return false;
+    if (const auto calls = captured_.find(entry.first.first); calls != captured_.end())
+      recorder.add_device_time(recorder.thread(), calls->second.of, calls->second.calls, length_of(entry.second.ran));
     return true;
   });
   std::erase_if(numbers_, [&](const auto& entry) { return entry.second.generation + kPatience < generation_; });

@@ -3,9 +3,15 @@
 // the call; never by their names.
 //
 // Records come late, in buffers of several threads and in no order: each waits until the calls before it are known.
+//
+// A kernel of a CUDA graph has the number of its node, and that of the launch. CUPTI tells of each node when it is
+// made, on the thread that makes it, and of its copies when the graph is copied or made ready to run: so a node is of
+// the call that was captured there, and each launch of the graph is that call once more. Nodes that were made before
+// the collection are of nobody.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -53,7 +59,10 @@ class KernelTimes {
   struct Ran {
     std::uint32_t correlation, device;
     std::uint64_t begin, end;
+    bool is_of_graph = false;
+    std::uint64_t captured = 0;  ///< the call whose node it is; 0: the program's own
   };
+  using Intervals = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
   struct Number {
     std::uint64_t call;
     std::uint64_t generation;
@@ -61,8 +70,15 @@ class KernelTimes {
   struct Call {
     Calls calls;
     bool ended = false;  ///< what it is of is known
+    bool is_captured = false;
     std::uint64_t generation = 0;
-    std::vector<std::pair<std::uint64_t, std::uint64_t>> ran;
+    Intervals ran;
+  };
+
+  /// A call that a launch of its graph has done once more.
+  struct Replay {
+    std::uint64_t generation = 0;
+    Intervals ran;
   };
 
   /// Calls whose kernels may still come: a limit, some 100 MiB. Further ones are not timed.
@@ -75,6 +91,8 @@ class KernelTimes {
   static void buffer_requested(std::uint8_t** buffer, std::size_t* bytes, std::size_t* most_records);
   static void buffer_completed(void* context, std::uint32_t stream, std::uint8_t* buffer, std::size_t bytes,
                                std::size_t valid);
+  static void resource_changed(void* self, int domain, std::uint32_t id, const void* data);
+  void note_node(void* node, void* original);
   void read(std::uint8_t* buffer, std::size_t valid);
   void add(std::uint32_t correlation, std::uint32_t device, std::uint64_t begin, std::uint64_t end,
            std::uint64_t graph_node);
@@ -84,10 +102,13 @@ class KernelTimes {
   void* subscriber_ = nullptr;
   std::mutex mutex_;  ///< of all below; CUPTI is not called under it, but for reading a buffer
   std::uint64_t last_call_ = 0;
-  std::uint64_t generation_ = 0;                       ///< settle() begins a new one
-  std::vector<Ran> newer_, older_;                     ///< since the last settle(), and before it
-  std::unordered_map<std::uint32_t, Number> numbers_;  ///< by correlation
-  std::unordered_map<std::uint64_t, Call> calls_;      ///< by number
+  std::uint64_t generation_ = 0;                                       ///< settle() begins a new one
+  std::vector<Ran> newer_, older_;                                     ///< since the last settle(), and before it
+  std::unordered_map<std::uint32_t, Number> numbers_;                  ///< by correlation
+  std::unordered_map<std::uint64_t, Call> calls_;                      ///< by number
+  std::unordered_map<std::uint64_t, std::uint64_t> nodes_;             ///< of graphs: the call of each, 0: none
+  std::unordered_map<std::uint64_t, Calls> captured_;                  ///< by number; they stay
+  std::map<std::pair<std::uint64_t, std::uint32_t>, Replay> replays_;  ///< by call and correlation
   profile::Overlap overlap_;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> pauses_;   ///< by CUPTI's clock, in order
   std::uint64_t settled_at_ = 0, closed_at_ = ~std::uint64_t{0};  ///< by CUPTI's clock

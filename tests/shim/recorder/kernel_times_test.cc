@@ -8,6 +8,7 @@
 
 #include "named_recorder.h"
 #include "profile/rank.h"
+#include "shim/recorder/gpu_driver.h"
 
 namespace sennit::shim::recorder {
 namespace {
@@ -17,6 +18,8 @@ constexpr int kLimitReached = 12;  // CUPTI_ERROR_MAX_LIMIT_REACHED
 /// A CUPTI whose records the tests write, each into a buffer of its own.
 struct FakeCupti {
   int subscribers = 0, refusal = 0;
+  void (*callback)(void*, int, std::uint32_t, const void*) = nullptr;
+  std::vector<std::uint32_t> wanted;  // callbacks
   std::map<int, int> enabled;
   std::uint64_t now = 1000;
   std::vector<std::uint64_t> pushed;
@@ -35,6 +38,12 @@ struct FakeCupti {
   void correlate(std::uint32_t correlation, std::uint64_t number, int kind = kCorrelationKind) const {
     give(CorrelationRecord{39, static_cast<std::uint32_t>(kind), number, correlation, 0});
   }
+  /// A node of a graph that this thread makes, or a copy.
+  void make_node(std::uintptr_t number, std::uintptr_t original = 0) const {
+    const GraphData graph{nullptr, nullptr, reinterpret_cast<void*>(number), reinterpret_cast<void*>(original)};
+    const ResourceData data{nullptr, nullptr, &graph};
+    callback(nullptr, kResourceDomain, original != 0 ? kGraphNodeCloned : kGraphNodeCreated, &data);
+  }
   void run(std::uint32_t correlation, std::uint64_t begin, std::uint64_t end, std::uint64_t graph_node = 0) const {
     KernelRecord record{};
     record.kind = 10;
@@ -49,8 +58,9 @@ FakeCupti* fake = nullptr;
 
 Cupti functions() {
   Cupti made;
-  made.subscribe = [](void** subscriber, void*, void*) {
+  made.subscribe = [](void** subscriber, void* callback, void*) {
     *subscriber = fake;
+    fake->callback = reinterpret_cast<decltype(fake->callback)>(callback);
     if (fake->refusal == 0) ++fake->subscribers;
     return fake->refusal;
   };
@@ -69,6 +79,14 @@ Cupti functions() {
   };
   made.disable = [](int kind) {
     --fake->enabled[kind];
+    return 0;
+  };
+  made.enable_callback = [](std::uint32_t, void*, int, std::uint32_t id) {
+    fake->wanted.push_back(id);
+    return 0;
+  };
+  made.graph_node_id = [](void* node, std::uint64_t* id) {
+    *id = reinterpret_cast<std::uintptr_t>(node);
     return 0;
   };
   made.flush_all = [](std::uint32_t) { return 0; };
@@ -168,6 +186,39 @@ TEST_F(KernelTimesTest, WhatBeginsAfterTheEndDoesNotCount) {
   EXPECT_EQ(read().kernels.communication_ns, 100u);
   EXPECT_EQ(read().kernels.computation_ns, 0u);
   EXPECT_EQ(read().kernels.lost, 1u);
+}
+
+TEST_F(KernelTimesTest, KernelsOfGraphsAreOfTheCallsThatWereCaptured) {
+  auto times = KernelTimes::begin(functions()).value();
+  EXPECT_EQ(cupti_.wanted, (std::vector<std::uint32_t>{kGraphNodeCreated, kGraphNodeCloned}));
+  cupti_.make_node(10);  // the program's
+  const std::uint64_t number = times->begin_call();
+  cupti_.make_node(11);
+  cupti_.make_node(12);
+  {
+    const OwnWork own;
+    cupti_.make_node(13);
+  }
+  times->end_call(number, {profile::Class{.function = 0, .bin = 5}, 2});
+  for (std::uintptr_t node = 10; node <= 14; ++node) cupti_.make_node(node + 10, node);  // the graph is made ready
+  for (std::uint32_t launch = 1; launch <= 3; ++launch) {  // replays, in which nodes run at the same time
+    const std::uint64_t begin = 10000 * launch;
+    cupti_.run(launch, begin, begin + 100, 20);
+    cupti_.run(launch, begin + 50, begin + 250, 21);
+    cupti_.run(launch, begin + 200, begin + 350, 22);
+    for (const std::uint64_t nobodys : {23, 24, 99}) cupti_.run(launch, begin + 400, begin + 500, nobodys);
+    cupti_.now = begin + 1000;
+    times->settle(*recorder_);
+  }
+  times->finish(*recorder_);
+  const profile::Rank rank = read();
+  ASSERT_EQ(rank.sums.size(), 1u);
+  EXPECT_EQ(rank.sums[0].device_calls, 3u * 2u);
+  EXPECT_EQ(rank.sums[0].device_ns, 3u * 300u);
+  EXPECT_EQ(rank.kernels.of_graphs, 3u * 3u) << "of the recorder, and of nodes that nobody has seen";
+  EXPECT_EQ(rank.kernels.communication_ns, 3u * 300u);
+  EXPECT_EQ(rank.kernels.computation_ns, 3u * 100u);
+  EXPECT_EQ(rank.kernels.both_ns, 3u * 50u);
 }
 
 TEST_F(KernelTimesTest, WhatBeginsInAPauseDoesNotCount) {
