@@ -25,6 +25,7 @@ from sennit import units
 from sennit.advice.rules import advise
 from sennit.compare.groups import Group, groups
 from sennit.compare.verdicts import verdicts
+from sennit.fit import fit_ring
 from sennit.model.document import Part, parse, read_json
 from sennit.model.machine import Machine
 from sennit.model.map import RankMap
@@ -151,6 +152,27 @@ def lines_of_puts(results: list[Kept]) -> str:
                 alpha = f"{units.three_digits(found.alpha_us)} ± {units.three_digits(found.alpha_half)}"
                 rate = f"{units.three_digits(found.gbps)} ± {units.three_digits(found.gbps_half)}"
                 lines.append([kept.path.split("/")[1], variant, alpha, rate, str(found.points)])
+    return pipes(lines) if len(lines) > 2 else NONE_YET
+
+
+def rings(root: Path) -> str:
+    """Equation 2 fitted to half of what was measured of rings and chains, in docs/tune/cost-models.md."""
+    headings = ["machine", "by", "ranks", "t_s, µs", "C", "B, GB/s", "fitted to", "predicted", "median", "worst"]
+    lines = [headings, ["---", "---", *["--:"] * (len(headings) - 2)]]
+    for kept in kept_results(root, COLLECTIVE):
+        rows = [row for row in kept.result.rows if row.operation == "broadcast" and row.graph and not row.registered]
+        for by, algorithm in (("sennit", "chain"), ("nccl", "")):
+            # NCCL has no other broadcast than its ring.
+            chosen = [row for row in rows if row.variant == by and (row.plan or "").startswith(algorithm)]
+            for ranks in sorted({row.ranks for row in chosen}):
+                found = fit_ring([(row.bytes, row.median_us) for row in chosen if row.ranks == ranks], ranks)
+                if not found:
+                    continue
+                ring, long = found.ring, len(found.errors)
+                figures = [units.three_digits(ring.start_us), units.size(round(ring.chunk_bytes))]
+                figures += [units.three_digits(ring.gbps), f"{found.fitted} sizes", f"{long} sizes"]
+                errors = [units.percent(found.median), units.percent(max(found.errors))]
+                lines.append([kept.path.split("/")[1], f"{by} {algorithm}".strip(), str(ranks), *figures, *errors])
     return pipes(lines) if len(lines) > 2 else NONE_YET
 
 
@@ -300,6 +322,7 @@ def generated(root: Path) -> dict[Path, str]:
         (tune / "reproduction.md", PAPER, again),
         (tune / "cost-models.md", "closed forms", closed_forms(root)),
         (tune / "cost-models.md", "lines", lines_of_puts(results)),
+        (tune / "cost-models.md", "rings", rings(root)),
         (tune / "beyond.md", BEYOND, further(root)),
         (root / "docs" / "use" / "map.md", CASES, map_cases(root)),
         (root / "docs" / "use" / "map.md", GAINS, map_gains(root)),

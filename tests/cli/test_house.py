@@ -77,6 +77,7 @@ def tree(tmp_path: Path) -> Path:
     )
     (tmp_path / "docs/tune/cost-models.md").write_text(
         "<!-- generated from results/: closed forms -->\n<!-- end of closed forms -->\n"
+        "<!-- generated from results/: rings -->\n<!-- end of rings -->\n"
         "<!-- generated from results/: lines -->\n<!-- end of lines -->\n"
     )
     (tmp_path / "README.md").write_text("<!-- generated from results/: summary -->x<!-- end of summary -->")
