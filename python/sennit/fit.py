@@ -1,7 +1,7 @@
-"""The figures of a pipelined ring, fitted to half of what was measured of a broadcast, and held against the other half.
+"""The figures of a pipelined ring, fitted to half of what was measured of a broadcast, and held against the other.
 
-Equation 2 of Chu et al. (IEEE TPDS 2018), (M / C + n - 2) (t_s + C / B), of a message of M bytes on n ranks; a message
-shorter than a chunk is one: t_s is seen in short ones, C where time begins to rise, B in long ones."""
+Equation 2 of Chu et al. (IEEE TPDS 2018), (M / C + n - 2) (t_s + C / B), of a message of M bytes on n ranks; one that
+is shorter than a chunk is one: t_s is seen in short ones, C where time begins to rise, B in long ones."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def call_rows(job: str, run: int = 0) -> list[dict[str, Any]]:
     for size in SIZES:
         if job in alone:
             rows.append({"bytes": size, "alone": [alone[job], 50.0]})
-        if job == NOTHING:
+        if job == TORCH:
             rows.append({"recorder": TORCH, "bytes": size, "pairs": pairs(6.0, 1.0)})
         if job in adds:
             rows.append({"recorder": job, "bytes": size, "pairs": pairs(*adds[job])})
@@ -68,13 +68,13 @@ def call_rows(job: str, run: int = 0) -> list[dict[str, Any]]:
 
 
 def training_rows(job: str) -> list[dict[str, Any]]:
+    if job == TORCH:
+        return [{"recorder": TORCH, "case": MODEL.name, "pairs": [[50.0, 60.0]] * 8}]
     rows: list[dict[str, Any]] = [
         {"case": MODEL.name, "alone_ms": {NOTHING: 50.0, SAMPLED: 50.1, FLIGHT: 50.05}[job]}
     ]
     if job == SAMPLED:
         rows.append({"recorder": SAMPLED, "case": MODEL.name, "pairs": [[50.0, 50.125]] * 8})
-    if job == NOTHING:
-        rows.append({"recorder": TORCH, "case": MODEL.name, "pairs": [[50.0, 60.0]] * 8})
     return rows
 
 

@@ -15,13 +15,14 @@ from typing import Any
 from sennit.baselines.timing import interval
 from sennit.baselines.training import Case
 
-# Jobs, by what is in them.
+# Jobs, by what is in them. torch.profiler has one of its own: once it was on, calls of the host stay slower.
 NOTHING, FLIGHT, SAMPLED, ALL, KERNEL = "nothing", "Flight Recorder", "sampled", "all", "kernel"
-CALL_JOBS = (NOTHING, SAMPLED, FLIGHT, ALL, KERNEL)
-TRAINING_JOBS = (NOTHING, SAMPLED, FLIGHT)
+TORCH = "torch.profiler"
+CALL_JOBS = (NOTHING, SAMPLED, FLIGHT, ALL, KERNEL, TORCH)
+TRAINING_JOBS = (NOTHING, SAMPLED, FLIGHT, TORCH)
 OWN_JOBS = (SAMPLED, ALL, KERNEL)  # that sennit's recorder is in; --gpu-times has these names
-# Recorders, as rows have them; also SAMPLED, ALL and FLIGHT.
-PAUSED, TORCH = "loaded, paused", "torch.profiler"
+# Recorders, as rows have them: the jobs' names, and this one.
+PAUSED = "loaded, paused"
 RECORDERS = (PAUSED, SAMPLED, ALL, TORCH, FLIGHT)
 
 CALLS_RANK = "sennit.baselines.recording_rank"  # modules that ranks run
@@ -99,7 +100,7 @@ def call_costs(told: Told, sizes: Sequence[int]) -> list[dict[str, Any]]:
     """A row for each size and recorder that something is known of."""
     found = []
     for size in sizes:
-        for recorder, job in ((PAUSED, SAMPLED), (SAMPLED, SAMPLED), (ALL, ALL), (TORCH, NOTHING), (FLIGHT, FLIGHT)):
+        for recorder, job in ((PAUSED, SAMPLED), (SAMPLED, SAMPLED), (ALL, ALL), (TORCH, TORCH), (FLIGHT, FLIGHT)):
             if recorder in (PAUSED, FLIGHT):
                 both = _jobs(told, job, "alone", bytes=size)
             else:
@@ -180,7 +181,7 @@ def training_costs(told: Told, cases: Sequence[Case]) -> list[dict[str, Any]]:
     """A row for each model and recorder that something is known of."""
     found = []
     for case in cases:
-        for recorder, job in ((PAUSED, SAMPLED), (SAMPLED, SAMPLED), (TORCH, NOTHING), (FLIGHT, FLIGHT)):
+        for recorder, job in ((PAUSED, SAMPLED), (SAMPLED, SAMPLED), (TORCH, TORCH), (FLIGHT, FLIGHT)):
             of_jobs = recorder in (PAUSED, FLIGHT)
             if of_jobs:
                 both = _jobs(told, job, "alone_ms", case=case.name)

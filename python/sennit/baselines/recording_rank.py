@@ -18,7 +18,6 @@ from sennit.baselines.recording import (
     CALLS,
     FIRST,
     KERNEL,
-    NOTHING,
     OWN_JOBS,
     PROFILED_PAIRS,
     SAMPLED,
@@ -105,17 +104,17 @@ def run(text: str, rank: int) -> None:
         tell(rank, progress=[number, len(job.sizes), f"allreduce of {size} B"])
         buffer, calls = torch.zeros(max(1, size // 4), device=device), CALLS
         found: list[tuple[Any, Any]] = []
-        if own is None:
+        if job.name == TORCH:
+            found = stream.pairs(buffer, calls, Profiled(), min(job.pairs, PROFILED_PAIRS))
+            tell(rank, row={"recorder": TORCH, "bytes": size, "pairs": found})
+        elif own is None:
             alone = [stream.block(buffer, calls, Nothing()) for _ in range(job.pairs)]
-            if job.name == NOTHING:
-                found = stream.pairs(buffer, calls, Profiled(), min(job.pairs, PROFILED_PAIRS))
-                tell(rank, row={"recorder": TORCH, "bytes": size, "pairs": found})
         elif job.name in (SAMPLED, ALL):
             with phase(TIMED):
                 found = stream.pairs(buffer, calls, Recorded(own), job.pairs)
             alone = [off for off, _ in found]
             tell(rank, row={"recorder": job.name, "bytes": size, "pairs": found})
-        if job.name != KERNEL:
+        if job.name not in (KERNEL, TORCH):
             middle = [statistics.median(each[part] for each in alone[len(alone) // 4 :]) for part in (0, 1)]
             tell(rank, row={"bytes": size, "alone": middle})
         if job.name in (ALL, KERNEL) and own is not None:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from sennit.baselines.recording import FIRST, NOTHING, OWN_JOBS, SAMPLED, TORCH, TRACED_PAIRS, Job, order, paired
+from sennit.baselines.recording import FIRST, OWN_JOBS, SAMPLED, TORCH, TRACED_PAIRS, Job, order, paired
 from sennit.baselines.recording_ways import Nothing, Profiled, Recorded, Way, paused
 from sennit.baselines.torch_rank import Refused, begin, end_job, main, tell
 from sennit.baselines.training import BLOCK, Case, left_out
@@ -67,12 +67,13 @@ def train(case: Case, job: Job, rank: int, device: torch.device, own: Recorded |
         found = pairs(step, own, job.pairs)
         tell(rank, row={"recorder": SAMPLED, "case": case.name, "pairs": found})
         alone = [off for off, _ in found]
+    elif job.name == TORCH:
+        found = pairs(step, Profiled(BLOCK), min(job.pairs, TRACED_PAIRS), from_idle=True)
+        tell(rank, row={"recorder": TORCH, "case": case.name, "pairs": found})
+        return
     else:
         alone = steps_ms([block(step, Nothing()) for _ in range(job.pairs)])
     tell(rank, row={"case": case.name, "alone_ms": statistics.median(alone)})
-    if job.name == NOTHING:
-        found = pairs(step, Profiled(BLOCK), min(job.pairs, TRACED_PAIRS), from_idle=True)
-        tell(rank, row={"recorder": TORCH, "case": case.name, "pairs": found})
 
 
 def run(text: str, rank: int) -> None:

@@ -26,8 +26,8 @@ class GpuTimer {
     std::uint64_t calls = 1;
     std::uint64_t each = 1;  ///< times that they count, for those whose turn it was not
   };
-  /// Of each class this many calls are timed first, then one in kOneIn: defaults. A timed call costs 7 µs of the
-  /// host's time and 3 µs of the stream's (H200, results/), so the mean stays near 0.1 µs.
+  /// Of each class this many calls are timed first, then one in kOneIn: defaults. A timed call costs 7 to 11 µs
+  /// of the host's time and 5 to 7 µs of the stream's (two H200, results/), so the mean stays near 0.15 µs.
   static constexpr std::uint64_t kFirst = 64, kOneIn = 64;
   /// Pairs for each context: a default. Calls that find none are not timed.
   static constexpr std::size_t kPairs = 256;
