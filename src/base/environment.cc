@@ -50,6 +50,7 @@ constexpr std::array kVariables = {
              "Variables of the MPI (MPI_T) that a profile has samples of: names with * and commas between, or none"},
     Variable{"SENNIT_PROFILE_NEXT_PLUGIN", "",
              "What NCCL_PROFILER_PLUGIN said before `sennit profile` set it: that plug-in is loaded, too"},
+    Variable{"SENNIT_REORDER", "0", "1: the drop-in for MPI answers `reorder` of MPI_Cart_create and its like"},
     Variable{"SENNIT_BETWEEN", "rails",
              "How the drop-ins' collectives travel between nodes: rails, leaders or staged"},
     Variable{

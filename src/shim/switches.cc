@@ -61,7 +61,7 @@ Result<Switches> Switches::from_environment() {
   Switches switches;
   for (const auto& [name, where] :
        {std::pair("SENNIT_REPORT", &switches.report), std::pair("SENNIT_EXPLAIN", &switches.explain),
-        std::pair("SENNIT_EMULATE", &switches.emulate)}) {
+        std::pair("SENNIT_EMULATE", &switches.emulate), std::pair("SENNIT_REORDER", &switches.reorder)}) {
     auto value = environment_switch(name);
     if (!value) return value.status();
     *where = *value;

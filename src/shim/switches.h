@@ -24,6 +24,7 @@ struct Switches {
   bool report = false;
   bool explain = false;
   bool emulate = false;
+  bool reorder = false;  ///< processes get other ranks where a program lets MPI reorder them
   std::optional<std::vector<std::string>> operations;  ///< none: all
   Between between = Between::rails;
   Take take = Take::measured;
@@ -37,9 +38,9 @@ struct Switches {
   std::uint64_t accumulate_from = 0;
   HowListener listener;  ///< the observer before the drop-in; not from the environment
 
-  /// Reads SENNIT_REPORT, SENNIT_EXPLAIN, SENNIT_EMULATE, SENNIT_OPS, SENNIT_BETWEEN, SENNIT_TAKE, SENNIT_LINGER and
-  /// SENNIT_ACCUMULATE, and CUDA's own CUDA_LAUNCH_BLOCKING. SENNIT_DISABLE keeps the drop-in from being loaded at
-  /// all. Errors: invalid_argument names the variable.
+  /// Reads SENNIT_REPORT, SENNIT_EXPLAIN, SENNIT_EMULATE, SENNIT_REORDER, SENNIT_OPS, SENNIT_BETWEEN, SENNIT_TAKE,
+  /// SENNIT_LINGER and SENNIT_ACCUMULATE, and CUDA's own CUDA_LAUNCH_BLOCKING. SENNIT_DISABLE keeps the drop-in from
+  /// being loaded at all. Errors: invalid_argument names the variable.
   static Result<Switches> from_environment();
 
   /// Stands in `operations` for every message, however it is sent.

@@ -337,6 +337,24 @@ def test_calls_behind_one_that_waits_for_its_turn_keep_the_order(name: str, tmp_
     assert "staged: another rank's buffer or type" in done.stderr, done.stderr
 
 
+@pytest.mark.parametrize("name", c_programs.LIBRARIES)
+def test_topologies_are_reordered_as_mpi_allows(name: str) -> None:
+    program, library = have(name, "c_reordered.c")
+    done = program.run(4, library, {"SENNIT_REORDER": "1", "SENNIT_REPORT": "1", "SENNIT_EXPLAIN": "1"})
+    assert (done.returncode, done.stdout) == (0, "all arrived\n"), done.stdout + done.stderr[-4000:]
+    for function in ("cart_create", "graph_create", "dist_graph_create", "dist_graph_create_adjacent"):
+        assert re.search(rf"\b{function} .*in another order", done.stderr), done.stderr
+    assert re.search(r"Cart_create.* in another order: \d+ % less", done.stderr), done.stderr
+
+
+def test_topologies_are_the_mpis_where_nobody_asks() -> None:
+    """The program then finds its line cut at every neighbour."""
+    program, library = have("mpich", "c_reordered.c")
+    done = program.run(4, library)
+    assert "a line that is cut more than once" in done.stdout, done.stdout + done.stderr[-4000:]
+    assert done.returncode != 0
+
+
 @pytest.mark.parametrize("what", ["Comm_spawn", "Comm_spawn_multiple"])
 def test_ranks_are_started_behind_a_call_that_waits_for_its_turn(what: str, tmp_path: Path) -> None:
     """Of MPICH's wheel, alone, one in ten fails: its UCX looks for a process that has ended."""

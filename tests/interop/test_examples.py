@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -98,6 +99,45 @@ def test_heat_in_c_is_the_same_with_and_without_the_drop_in(name: str, ranks: in
     # Rows are long enough for it; columns, which four ranks have too, have gaps.
     assert re.search(r"^isend .*direct copy", report, re.MULTILINE), report
     assert ranks == 2 or re.search(r"^isend .*staged: derived type with gaps", report, re.MULTILINE), report
+
+
+@pytest.mark.parametrize("name", WHEELS)
+def test_heat_is_profiled_mapped_and_run_by_its_map(name: str, tmp_path: Path) -> None:
+    """As docs/use/map.md says it: the field is the same, and each rank sees the GPUs in the map's order."""
+    program, found = c_programs.compiled(name, str(EXAMPLES / "heat.c"), options=("-O2",)), mpi.find(name)
+    for one in (program, found, drop_in.library()):
+        if isinstance(one, str):
+            pytest.skip(one)
+    assert isinstance(program, c_programs.Program)
+    assert isinstance(found, mpi.Installed)
+    settings = drop_in.environment(found, tmp_path, None)
+    settings |= {"SENNIT_EMULATE": "1", "SENNIT_PROGRAMS": drop_in.FOLDER}
+    start = mpi.launch(found, 4, root=os.geteuid() == 0)
+
+    def sennit(*arguments: str) -> str:
+        done = subprocess.run(
+            ["timeout", "-k", "5", "100", sys.executable, "-m", "sennit", *arguments],
+            env=settings, cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr[-4000:]
+        return done.stdout
+
+    heat = [str(program.path), str(ROWS), str(COLUMNS), str(STEPS), "field"]
+    sennit("profile", "-o", "run1", "--", *start, *heat)
+    profiled = (tmp_path / "field").read_bytes()
+    sennit("map", "run1", "--gpus", "gpu3,gpu1,gpu2,gpu0", "-o", "map.json")
+    traffic = json.loads((tmp_path / "map.json").read_text())["traffic"]
+    # Each of four ranks sends to two neighbours: a row of doubles, or a column.
+    matrix = traffic["matrix"]
+    assert traffic["ranks"] == 4
+    assert all(sum(count > 0 for count in row) >= 2 for row in matrix), matrix
+    sennit("run", "--map", "map.json", "--", *start, *heat)
+    assert (tmp_path / "field").read_bytes() == profiled
+    seen = sennit("run", "--map", "map.json", "--", *start, "sh", "-c", "echo $CUDA_VISIBLE_DEVICES")
+    assert seen.split() == ["HOST-3,HOST-1,HOST-2,HOST-0"] * 4
+    alone = sennit("run", "--", *start, sys.executable, "-m", "sennit", "run", "--map", "map.json", "--gpu-per-rank",
+                   "--bind", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES")  # fmt: skip
+    assert sorted(alone.split()) == ["HOST-0", "HOST-1", "HOST-2", "HOST-3"]
 
 
 @pytest.mark.parametrize("ranks", [3, 4])

@@ -14,8 +14,9 @@ bool DropIn::start() {
   if (mpi->shape(mpi->comm_world(), world) != 0) return false;
   job.rank = world.rank;
   reporting.begin(world.rank);
+  bool reorder = switches.reorder;
   const auto any =
-      agree(*mpi, world, coll::build_of(SENNIT_VERSION), memories->possible(), comm::default_wait_limit());
+      agree(*mpi, world, coll::build_of(SENNIT_VERSION), memories->possible(), comm::default_wait_limit(), &reorder);
   if (!any) {
     job.apart = true;
     unmatched = any.status().code() != Code::mismatch;
@@ -33,6 +34,9 @@ bool DropIn::start() {
                  stderr);
     return false;
   }
+  job.reorder = reorder;
+  if (switches.reorder && !reorder && job.rank == 0)
+    log(LogLevel::warning, "no topology is reordered: SENNIT_REORDER=1 did not reach every rank");
   mpi->begin_to_check();
   auto communicators = CommRegistry::create(*mpi, switches.between);
   if (communicators)

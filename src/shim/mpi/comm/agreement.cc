@@ -18,8 +18,9 @@ namespace {
 struct Introduction {
   char what[16] = "sennit drop-in";
   char build[44] = {};
-  std::uint32_t possible = 0;
+  std::uint32_t flags = 0;
 };
+constexpr std::uint32_t kPossible = 1, kReorder = 2;
 static_assert(sizeof(Introduction) == 64);
 
 constexpr char kRemedy[] =
@@ -85,16 +86,19 @@ Status judge(const std::vector<Introduction>& introductions) {
 }  // namespace
 
 Result<bool> agree(const Mpi& mpi, const CommShape& world, std::string_view build, bool possible,
-                   comm::Clock::duration limit) {
+                   comm::Clock::duration limit, bool* reorder) {
   Introduction mine;
   build.copy(mine.build, sizeof mine.build - 1);
-  mine.possible = possible ? 1 : 0;
+  mine.flags = (possible ? kPossible : 0) | (reorder != nullptr && *reorder ? kReorder : 0);
   auto introductions = introduce(mpi, world, mine, limit);
   if (!introductions) return introductions.status();
   if (auto status = judge(*introductions); !status) return status;  // every rank that has them all sees the same
   if (auto confirmed = introduce(mpi, world, mine, limit); !confirmed) return confirmed.status();
-  return std::ranges::any_of(*introductions,
-                             [](const Introduction& introduction) { return introduction.possible != 0; });
+  const auto has = [](std::uint32_t flag) {
+    return [flag](const Introduction& each) { return (each.flags & flag) != 0; };
+  };
+  if (reorder != nullptr) *reorder = std::ranges::all_of(*introductions, has(kReorder));
+  return std::ranges::any_of(*introductions, has(kPossible));
 }
 
 }  // namespace sennit::shim::mpi

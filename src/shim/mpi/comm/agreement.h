@@ -21,9 +21,10 @@
 namespace sennit::shim::mpi {
 
 /// Collective over MPI_COMM_WORLD, of shape `world`. Whether any rank can have GPU memory; `possible`: this one.
-/// Errors: mismatch names two ranks with different builds; timed_out and peer_lost say that not all ranks have
-/// taken part; system_error.
+/// `reorder`: whether this rank would have processes reordered, and afterwards whether all ranks would. Errors:
+/// mismatch names two ranks with different builds; timed_out and peer_lost say that not all ranks have taken part;
+/// system_error.
 Result<bool> agree(const Mpi& mpi, const CommShape& world, std::string_view build, bool possible,
-                   comm::Clock::duration limit);
+                   comm::Clock::duration limit, bool* reorder = nullptr);
 
 }  // namespace sennit::shim::mpi

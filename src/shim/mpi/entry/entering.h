@@ -14,6 +14,7 @@
 
 #include "shim/mpi/call/frame.h"
 #include "shim/mpi/entry/performing.h"
+#include "shim/mpi/entry/reordering.h"
 #include "shim/mpi/entry/touching.h"
 
 namespace sennit::shim::mpi::wrappers {
@@ -29,12 +30,6 @@ int send_and_receive(const void* sendbuf, Int sendcount, typename Abi::Datatype 
 template <class Abi, class Int>
 int send_and_receive_in_place(void* buf, Int count, typename Abi::Datatype datatype, int dest, int sendtag,
                               int source, int recvtag, typename Abi::Comm comm, typename Abi::Status* status);
-
-/// Returns the program's own definition of a function.
-template <class Abi>
-void* own_function(Entry entry) {
-  return Process<Abi>::instance().real[static_cast<std::size_t>(entry)];
-}
 
 /// MPI_Sendrecv and MPI_Sendrecv_replace by a send and a receive that end in requests.
 template <class Abi, class Int>
@@ -121,6 +116,8 @@ int make(const Frame& frame) {
   const Description& of = *frame.of;
   if (of.family == Family::File_close)
     here.arrivals.forget(Shared::file, to_handle(*frame.pointer<typename Abi::File>(of.file)));
+  if (here.job.reorder)
+    if (const auto made = make_reordered<Abi>(frame)) return *made;
   const int code = frame.call();
   if (code != 0 || of.kind != Kind::maker) return code;
   const Handle comm = frame.handle(of.comm);

@@ -32,6 +32,19 @@ TEST(Agreement, OneRankWithAGpuIsEnough) {
   }
 }
 
+TEST(Agreement, ProcessesAreReorderedWhereAllRanksWouldHaveThem) {
+  for (const int without : {-1, 0, 2}) {
+    ThreadWorld world;
+    on_threads(world, 3, [without](ThreadMpi& mpi, int thread) {
+      bool reorder = thread != without;
+      const auto any = agree(mpi, shape_of(mpi), "1.0", thread == 1, 10s, &reorder);
+      ASSERT_TRUE(any.ok()) << any.status().text();
+      EXPECT_TRUE(*any);
+      EXPECT_EQ(reorder, without < 0);
+    });
+  }
+}
+
 TEST(Agreement, AnotherVersionIsNamedOnAllRanks) {
   ThreadWorld world;
   on_threads(world, 3, [](ThreadMpi& mpi, int thread) {
