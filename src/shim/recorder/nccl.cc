@@ -16,6 +16,7 @@
 #include "shim/recorder/gpu_side.h"
 #include "shim/recorder/kernel_window.h"
 #include "shim/recorder/memory_kinds.h"
+#include "shim/recorder/nccl_choices.h"
 #include "shim/recorder/process_profile.h"
 #include "shim/recorder/rooted.h"
 
@@ -67,10 +68,10 @@ class NcclRecorder {
       const auto result = next();
       call.end = recorder->now();
       // A drop-in speaks of the calls in a group at the group's end.
-      if (frame.entry() != Entry::group_end) call.how = in_call.own().how;
+      if (frame.entry() != Entry::group_end && in_call.own().how != 0) call.how = in_call.own().how;
       return result;
     };
-    const auto result = on_gpu(*recorder, in_call, frame, call, make);
+    const auto result = with_choice(in_call, of, call, [&] { return on_gpu(*recorder, in_call, frame, call, make); });
     recorder->begin_run(call.begin);
     if (of.kind == Kind::makes) learn(*recorder, frame, comm);
     recorder->record(in_call.thread(), call, found);
@@ -78,6 +79,26 @@ class NcclRecorder {
   }
 
  private:
+  /// Makes the call, and finds what NCCL chose for it. Calls in a group NCCL may do together, and others than alone.
+  template <class Make>
+  static auto with_choice(const InCall& in_call, const Description& of, profile::Call& call, const Make& make) {
+    OwnThread& own = in_call.own();
+    const bool has_choice = of.kind == Kind::collective && !group_of(own).is_open() &&
+                            the_process.nccl_tells.load(std::memory_order_relaxed);
+    if (!has_choice) return make();
+    NcclChoices::Known& known = choices_of(own).of(call);
+    if (known.uses != 0) {
+      --known.uses;
+      call.how = known.how;
+      return make();
+    }
+    known.uses = NcclChoices::kUses;
+    const AskingNccl asking;
+    const auto result = make();
+    known.how = call.how;
+    return result;
+  }
+
   /// A call in a pause: nothing is written of it, but what later calls go by is kept.
   template <class Next>
   static auto pass(profile::Recorder& recorder, CallGroup& group, const Frame& frame, const Next& next) {

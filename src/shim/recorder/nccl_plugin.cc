@@ -1,6 +1,7 @@
 // A profiler plug-in of NCCL, which NCCL itself loads: it records calls that pass by the preloaded library, since
 // NCCL is linked into the program or its functions are looked up. Calls of an NCCL that the preloaded library
-// observes are recorded there, and NCCL is then asked for no event. Events have no operator and no stream.
+// observes are recorded there; of these NCCL is asked for an event now and then, which has what it chose for the call
+// (nccl_choices.h). Events have no operator and no stream.
 //
 // A plug-in that NCCL_PROFILER_PLUGIN named before is loaded from here (SENNIT_PROFILE_NEXT_PLUGIN), and gets what it
 // asks for. Nothing is kept for an event: its handle is the next plug-in's, or null.
@@ -22,6 +23,7 @@
 #include "base/environment.h"
 #include "shim/nccl/abi/types.h"
 #include "shim/recorder/communicators.h"
+#include "shim/recorder/nccl_choices.h"
 #include "shim/recorder/process_profile.h"
 #include "shim/recorder/rooted.h"
 
@@ -94,6 +96,7 @@ struct Context {
   void* next = nullptr;
   std::uint64_t next_mask = 0;
   bool is_recorded = false;
+  bool is_asked = false;  ///< what it chooses for calls that are observed
   KnownCommunicator* known = nullptr;
   int size = 0;
 };
@@ -218,6 +221,16 @@ void record(profile::Recorder& recorder, Context& context, const Descriptor& eve
   recorder.record(recorder.thread(), call, found);
 }
 
+/// The observed call that the thread is in learns what NCCL chose, unless a drop-in has said more.
+void tell_choice(const Collective& of) {
+  thread_local LastNames last;
+  profile::Recorder* const recorder = current_profile();
+  if (recorder == nullptr || own_thread.depth == 0 || own_thread.how != 0) return;
+  if (last.of != recorder) last = {.of = recorder};
+  look_up_how(last, *recorder, of);
+  own_thread.how = last.how;
+}
+
 /// An NCCL whose functions the observer stands before. It is the caller's that `at` lies in.
 bool is_observed(const void* at) {
   const void* const observed = the_process.observed_nccl.load(std::memory_order_acquire);
@@ -263,6 +276,11 @@ int initialize(const void* caller, void** context, std::uint64_t id, int* mask, 
     if (code == 0) made->next_mask = static_cast<std::uint64_t>(wanted);
   }
   *mask = static_cast<int>(made->next_mask | (made->is_recorded ? kCollective | kMessage : 0));
+  made->is_asked = !made->is_recorded && current_profile() != nullptr;
+  if (made->is_asked) {
+    event_masks().add(made, {mask, static_cast<int>(made->next_mask), kCollective});
+    the_process.nccl_tells.store(true, std::memory_order_relaxed);
+  }
   return 0;
 }
 
@@ -289,6 +307,7 @@ int start(void* context, void** event, void* descriptor) {
   if (of.is_recorded && (type == kCollective || type == kMessage))
     if (profile::Recorder* const recorder = current_profile())
       record(*recorder, of, *static_cast<Descriptor*>(descriptor), type);
+  if (of.is_asked && type == kCollective) tell_choice(static_cast<Descriptor*>(descriptor)->collective);
   return (of.next_mask & type) != 0 ? start_next<version>(of, event, descriptor, type) : 0;
 }
 
@@ -310,6 +329,7 @@ int finalize(void* context) {
   auto* const of = static_cast<Context*>(context);
   int code = 0;
   if (of != nullptr && next<version>().plugin != nullptr) code = next<version>().plugin->finalize(of->next);
+  event_masks().remove(of);
   if (of != nullptr && of->known != nullptr) known_communicators().forget(reinterpret_cast<std::uintptr_t>(of));
   return code;  // the context stays: NCCL's threads may have it still
 }

@@ -18,6 +18,7 @@
 #include "shim/recorder/call_memo.h"
 #include "shim/recorder/kernel_window.h"
 #include "shim/recorder/memory_kinds.h"
+#include "shim/recorder/nccl_choices.h"
 #include "shim/report.h"
 
 namespace sennit::shim::recorder {
@@ -61,6 +62,7 @@ void end_thread(void*) {
   delete std::exchange(own_thread.memos, nullptr);  // a call that still comes has new ones, which stay
   delete std::exchange(own_thread.group, nullptr);
   delete std::exchange(own_thread.kinds, nullptr);
+  delete std::exchange(own_thread.choices, nullptr);
 }
 
 template <class Of>
@@ -177,6 +179,9 @@ CallMemos& memos_of(OwnThread& own) {
 }
 CallGroup& group_of(OwnThread& own) {
   return recorder::own(own.group);
+}
+NcclChoices& choices_of(OwnThread& own) {
+  return recorder::own(own.choices);
 }
 MemoryKinds& kinds_of(OwnThread& own) {
   return recorder::own(own.kinds);

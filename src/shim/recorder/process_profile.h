@@ -27,6 +27,7 @@ struct ProcessProfile {
   std::atomic<std::uint8_t> phase{0};               ///< that calls belong to
   std::atomic<bool> paused{false};                  ///< no call is recorded now
   std::atomic<const void*> observed_nccl{nullptr};  ///< where the NCCL lies whose calls are observed
+  std::atomic<bool> nccl_tells{false};              ///< of its choices, see nccl_choices.h
   std::atomic<bool> kernels_refused{false};
   std::atomic<bool> collects_kernels{false};  ///< or is to, see kernel_window.h
 };
@@ -55,6 +56,7 @@ inline bool is_paused() {
 class CallMemos;
 class CallGroup;
 class MemoryKinds;
+class NcclChoices;
 
 /// What a thread has of its own. There is no destructor: threads make calls while they end.
 struct OwnThread {
@@ -62,6 +64,7 @@ struct OwnThread {
   CallMemos* memos = nullptr;                    ///< of MPI's calls
   CallGroup* group = nullptr;                    ///< of NCCL's
   MemoryKinds* kinds = nullptr;                  ///< of their buffers
+  NcclChoices* choices = nullptr;                ///< for them
   int depth = 0;                                 ///< calls within calls
   unsigned calls = 0;                            ///< of MPI, for what is done once in so many
   std::uint8_t how = 0;                          ///< who does the running call, in the profile's numbers; 0: not said
@@ -74,6 +77,7 @@ extern thread_local constinit OwnThread own_thread;
 CallMemos& memos_of(OwnThread& own);
 CallGroup& group_of(OwnThread& own);
 MemoryKinds& kinds_of(OwnThread& own);
+NcclChoices& choices_of(OwnThread& own);
 
 /// What kind of memory an address lies in; `absent` for null. Costs some ns for what is on the heap or a stack, else
 /// a call of the driver.
