@@ -8,12 +8,14 @@ namespace {
 
 constexpr int kManyStarts = 4;  // default
 
-/// Defaults by the number of slots; docs/use/map.md has what they take.
+/// Defaults by the number of slots; docs/use/map.md has what they take. (64 slots with resources: 100 000 tries and
+/// 640 iterations found nothing better in six problems than 40 000 and 320, in three times the time.)
 SearchEffort chosen(const Problem& problem, SearchEffort effort) {
   const int n = problem.slots();
   if (effort.starts == 0) effort.starts = n <= 4 ? 2 : n <= 8 ? 24 : n <= 16 ? 24 : n <= 32 ? 12 : 6;
-  if (effort.tries == 0) effort.tries = n <= 16 ? 200000 : problem.has_resources() ? 100000 : 400000;
-  if (effort.tabu_iterations < 0) effort.tabu_iterations = n <= 8 ? 0 : n <= 32 ? 40 * n : 10 * n;
+  if (effort.tries == 0)
+    effort.tries = n <= 16 ? 200000 : problem.has_resources() ? (n <= 32 ? 100000 : 40000) : 400000;
+  if (effort.tabu_iterations < 0) effort.tabu_iterations = n <= 8 ? 0 : n <= 32 ? 40 * n : 5 * n;
   return effort;
 }
 
