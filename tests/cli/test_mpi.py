@@ -339,12 +339,12 @@ def test_missing_libraries_are_named(tree: Tree) -> None:
 
 def test_rows_of_another_job_stand_beside() -> None:
     document: Any = {"rows": [{"variant": "mpi", "median_us": 1.0}], "warnings": ["a core each"]}
-    beside = {"rows": [{"variant": "recorded", "median_us": 1.5}, {"variant": "mpi", "median_us": 1.1}],
-              "warnings": ["a core each", "noise"]}  # fmt: skip
+    rows = [{"variant": "recorded", "median_us": 1.5}, {"variant": "mpi", "median_us": 1.1}]
+    beside = {"rows": rows, "warnings": ["a core each", "noise"]}
     recording.add(document, beside, "recorded", "mpip")
     assert document["rows"][1:] == [{"variant": "mpip", "median_us": 1.5}]
     assert document["warnings"] == ["a core each", "noise"]
-    recording.add(document, {"rows": beside["rows"][1:], "warnings": []}, "recorded", "mpip")
+    recording.add(document, {"rows": rows[1:], "warnings": []}, "recorded", "mpip")
     assert len(document["rows"]) == 2
     assert document["warnings"][-1] == "Nothing was measured of mpip: no call of MPI reached its library first."
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib import util
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from sennit.baselines.timing import interval
 from sennit.baselines.training import Case
 from sennit.model.document import parse
 from sennit.model.recording_cost import Added, RecordingCost
+from sennit.programs import places
 from sennit.programs.problem import Exit, Problem
 from sennit.verbs import recording_gpus
 from sennit.verbs.results import Files
@@ -217,11 +219,11 @@ def test_what_cannot_be_measured_is_refused(programs: Programs, arguments: list[
 
 def test_without_pytorch_or_a_gpu_it_says_what_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    monkeypatch.setattr(recording_gpus.util, "find_spec", lambda _: None)
+    monkeypatch.setattr(util, "find_spec", lambda _: None)
     with pytest.raises(Problem, match="torch is not installed") as caught:
         recording_gpus.ranks_here(None, "torch torchvision")
     assert "torchvision" in caught.value.remedy
-    monkeypatch.setattr(recording_gpus.util, "find_spec", lambda name: name)
+    monkeypatch.setattr(util, "find_spec", lambda name: name)
     with pytest.raises(Problem, match="calls of NCCL need a GPU for each rank, and 0 are here") as caught:
         recording_gpus.ranks_here(None, "torch")
     assert caught.value.exit_code == Exit.ENVIRONMENT
@@ -238,7 +240,7 @@ class Ranks:
         self.seen: list[tuple[str, str, dict[str, str], str]] = []
         self.failing = failing
         monkeypatch.setattr(torch_job, "run", self.run)
-        monkeypatch.setattr(recording_gpus.places, "find_library", lambda name: Path("/lib") / name)
+        monkeypatch.setattr(places, "find_library", lambda name: Path("/lib") / name)
         monkeypatch.setattr(recording_gpus, "library_to_preload", lambda: Path("/lib/libsennit-preload.so"))
         monkeypatch.setattr(recording_gpus, "merged", lambda _: {"rows": []})
         for name in ("NCCL_PROFILER_PLUGIN", "LD_PRELOAD"):

@@ -443,7 +443,7 @@ def of_broadcast(nodes: int, size: int) -> dict[str, object]:
         for name, us in sorted(times.items(), key=lambda each: each[1])
     ]
     kept = {"operation": "broadcast", "bytes": size, "nodes": nodes, "ranks": nodes, "machine": "ri2"}
-    return data("sim_messages") | kept | {"algorithms": sent}
+    return {**data("sim_messages"), **kept, "algorithms": sent}
 
 
 def test_a_sweep_over_nodes_is_a_table_and_a_plot_of_each_size() -> None:
