@@ -408,6 +408,16 @@ def test_beside_another_profiler_kernels_are_refused_and_events_tell_the_time(tm
     assert sum(row["device_calls"] for row in document["rows"]) > 0
 
 
+def test_collectives_with_a_configuration_have_sizes_too(tmp_path: Path) -> None:
+    program, library = nccl_programs.have()
+    job = program.run("configured", RANKS, library, observing(tmp_path))
+    nccl_programs.expect_right(job)
+    rows = [row for row in report(tmp_path)["rows"] if row["function"] == "ncclAllReduceConfig"]
+    made = sum(row["calls"] for row in rows)
+    assert {(row["reduction"], row["communicator_size"]) for row in rows} == {("sum", RANKS)}
+    assert sum(row["bytes_in"] for row in rows) == sum(row["bytes_out"] for row in rows) == 40 * made > 0
+
+
 def test_calls_of_nccl_in_a_pause_are_neither_recorded_nor_timed(tmp_path: Path) -> None:
     program, library = nccl_programs.have()
     settings = observing(tmp_path, nccl_programs.driver_with_events(), SENNIT_PROFILE_GPU_TIMES="all")

@@ -83,8 +83,8 @@ class NcclRecorder {
   template <class Make>
   static auto with_choice(const InCall& in_call, const Description& of, profile::Call& call, const Make& make) {
     OwnThread& own = in_call.own();
-    const bool has_choice = of.kind == Kind::collective && !group_of(own).is_open() &&
-                            the_process.nccl_tells.load(std::memory_order_relaxed);
+    const bool has_choice =
+        is_of_all(of) && !group_of(own).is_open() && the_process.nccl_tells.load(std::memory_order_relaxed);
     if (!has_choice) return make();
     NcclChoices::Known& known = choices_of(own).of(call);
     if (known.uses != 0) {
@@ -105,7 +105,7 @@ class NcclRecorder {
     const Description& of = *frame.of;
     const Entry entry = frame.entry();
     const Handle comm = of.comm != nccl::kAbsent ? handle_of(frame, of.comm) : 0;
-    if (of.kind == Kind::collective)
+    if (is_of_all(of))
       if (KnownCommunicator* const found = known().find(comm)) found->next_call();
     if (of.kind == Kind::ends) known().forget(comm);
     const auto result = next();
@@ -221,6 +221,12 @@ class NcclRecorder {
     known().add(recorder, reinterpret_cast<std::uintptr_t>(*at), made, rank);
   }
 
+  /// Collectives, and what has their arguments and a configuration more (ncclAllReduceConfig).
+  static bool is_of_all(const Description& of) {
+    return of.kind == Kind::collective ||
+           (of.kind == Kind::enqueues && of.count != nccl::kAbsent && of.peer == nccl::kAbsent);
+  }
+
   static void describe(const Frame& frame, Handle comm, MemoryKinds& kinds, profile::Call& call) {
     const Description& of = *frame.of;
     Role role = Role::unknown;
@@ -228,11 +234,11 @@ class NcclRecorder {
       call.communicator = found->index;
       if (found->own_rank >= 0 && of.root != nccl::kAbsent)
         role = found->own_rank == frame.integer(of.root) ? Role::root : Role::other;
-      if (of.kind == Kind::collective) call.sequence = found->next_call();
+      if (is_of_all(of)) call.sequence = found->next_call();
     }
     if (of.peer != nccl::kAbsent) call.peer = static_cast<std::int32_t>(frame.integer(of.peer));
     if (of.root != nccl::kAbsent) call.peer = static_cast<std::int32_t>(frame.integer(of.root));
-    if (of.kind != Kind::collective && of.kind != Kind::message) return;
+    if (!is_of_all(of) && of.kind != Kind::message) return;
     if (of.op != nccl::kAbsent) {
       call.reduction = reduction_of(nccl::operator_of(static_cast<int>(frame.integer(of.op))));
     }
