@@ -183,9 +183,9 @@ BroadcastCall broadcast_of(const Start& start) {
   const Call& call = start.call;
   return {call.input, call.output, call.bytes, call.root, partition_for<Program>(start)};
 }
-template <int kFanOut>
+template <int kFanOut, bool kKnomial = false>
 Status start_tree(const Start& start) {
-  return start.launch(BroadcastTree{broadcast_of<BroadcastTree>(start), start.team, kFanOut});
+  return start.launch(BroadcastTree{broadcast_of<BroadcastTree>(start), start.team, kFanOut, kKnomial});
 }
 Status start_scatter_allgather(const Start& start) {
   return start.launch(BroadcastScatterAllgather{broadcast_of<BroadcastScatterAllgather>(start), start.team});
@@ -264,6 +264,9 @@ constexpr auto kEntries = [] {
       exchange<ExchangePackets>(broadcast, packets, &packets_of_all),
       Entry{broadcast, chain, &unlimited, of<BroadcastTree>, &start_tree<1>},
       Entry{broadcast, tree, &unlimited, of<BroadcastTree>, &start_tree<2>},
+      Entry{broadcast, knomial_2, &unlimited, of<BroadcastTree>, &start_tree<2, true>},
+      Entry{broadcast, knomial_4, &unlimited, of<BroadcastTree>, &start_tree<4, true>},
+      Entry{broadcast, knomial_8, &unlimited, of<BroadcastTree>, &start_tree<8, true>},
       Entry{broadcast, scatter_allgather, &unlimited, of<BroadcastScatterAllgather>, &start_scatter_allgather},
 
       exchange<ExchangeDirect>(gather, direct),

@@ -20,6 +20,23 @@ struct Formula {
     return std::has_single_bit(static_cast<unsigned>(n)) ? 0 : 2;
   }  ///< of pairs, before and after
 
+  /// Of a k-nomial tree: rounds, and what the root sends in them.
+  Work knomial(int k) const {
+    const int ranks = static_cast<int>(n);
+    int rounds = 0, children = 0;
+    for (int distance = 1; distance < ranks; distance *= k, ++rounds)
+      children += std::min(k - 1, (ranks - 1) / distance);
+    return {
+        .apart = true,
+        .crossings = overlapped(rounds),
+        .fan = static_cast<double>(children),
+        .handovers = children > 2 ? 0.4 : 0,  // as of direct, where it is fitted: chunks to many wait for the slowest
+        .sent = children * s,
+        .copied = s,
+        .part = s,
+        .layout = Layout::single};
+  }
+
   static Work by_loads(Work work) {
     work.way = Way::pull;
     return work;
@@ -251,6 +268,9 @@ struct Formula {
                 .copied = s,
                 .part = s,
                 .layout = Layout::single};
+      case Algorithm::knomial_2: return knomial(2);
+      case Algorithm::knomial_4: return knomial(4);
+      case Algorithm::knomial_8: return knomial(8);
       case Algorithm::scatter_allgather:
         return {.apart = true,
                 .crossings = 2,

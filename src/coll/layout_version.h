@@ -10,9 +10,9 @@ namespace sennit::coll {
 /// words and packets lie (team.h), what is counted there and when, and what the control segment holds; and of what
 /// they choose alike: algorithms and their numbers. Builds of one version that differ in it would read each other
 /// wrongly.
-inline constexpr unsigned kLayoutVersion = 3;
+inline constexpr unsigned kLayoutVersion = 4;
 
-/// Returns the build's name for handshakes, and for people: "0.1.0 (layout 3)". Ranks of other builds cannot work
+/// Returns the build's name for handshakes, and for people: "0.1.0 (layout 4)". Ranks of other builds cannot work
 /// together.
 std::string build_of(std::string_view version, unsigned layout = kLayoutVersion);
 

@@ -43,6 +43,9 @@ constexpr std::array<std::string_view, kAlgorithms> kAlgorithmNames{
     "tree",
     "scatter_allgather",
     "dissemination",
+    "knomial_2",
+    "knomial_4",
+    "knomial_8",
 };
 static_assert(!kOperationNames.back().empty() && !kAlgorithmNames.back().empty(), "a name for each");
 constexpr auto kAllOperations = [] {
@@ -50,7 +53,7 @@ constexpr auto kAllOperations = [] {
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<Operation>(i);
   return all;
 }();
-static_assert(kAllOperations.back() == Operation::barrier && int(Algorithm::dissemination) + 1 == kAlgorithms);
+static_assert(kAllOperations.back() == Operation::barrier && int(Algorithm::knomial_8) + 1 == kAlgorithms);
 
 }  // namespace
 

@@ -52,8 +52,11 @@ enum class Algorithm : std::uint8_t {
   tree,
   scatter_allgather,
   dissemination,
+  knomial_2,
+  knomial_4,
+  knomial_8,
 };
-inline constexpr int kAlgorithms = 26;
+inline constexpr int kAlgorithms = 29;
 
 /// Returns whether data travels with its tags, as packets: device/packet.h.
 constexpr bool sends_packets(Algorithm algorithm) {

@@ -30,7 +30,7 @@ ASKED = {
     "reduce_scatter": "ring direct direct_loads packets",
     "allgather": "ring direct direct_loads packets",
     "gather": "direct packets",
-    "broadcast": "chain tree scatter_allgather packets",
+    "broadcast": "chain tree knomial_4 scatter_allgather packets",
     "scatter": "direct packets",
     "all_to_all": "direct packets",
 }

@@ -239,6 +239,24 @@ TEST_P(Barriers, NobodyPassesBeforeAllHaveCome) {
   }
 }
 
+/// Who sends to whom differs with the shape, the number of ranks and the root: all of them, with counts that fill no
+/// slot, one, and several.
+TEST(BroadcastTree, OfEveryShapeReachesAllRanksFromEveryRoot) {
+  for (int ranks = 2; ranks <= kMostRanks; ++ranks) {
+    LocalTeam local(ranks, 256);
+    for (int root = 0; root < ranks; ++root)
+      for (const Algorithm algorithm :
+           {Algorithm::chain, Algorithm::tree, Algorithm::knomial_2, Algorithm::knomial_4, Algorithm::knomial_8})
+        for (const std::uint64_t count : {1, 61, 1027}) {
+          Trial what{Operation::broadcast, {algorithm, 2}, kSum, count};
+          what.root = root;
+          what.in_place = root % 2 == 0;
+          check(local, what);
+          if (HasFatalFailure()) return;
+        }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Every, Barriers, testing::ValuesIn([] {
                            auto subjects = all_subjects();
                            std::erase_if(subjects,

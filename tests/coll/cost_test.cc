@@ -20,6 +20,16 @@ TEST(Cost, EveryAlgorithmHasAFormula) {
       }
 }
 
+TEST(Cost, OfAKnomialTreeCountsWhatItsRootSends) {
+  const auto sends = [](Algorithm algorithm, int ranks) {
+    return work_of({Operation::broadcast, Arithmetic::none, MiB}, algorithm, ranks).sent / MiB;
+  };
+  EXPECT_EQ(sends(Algorithm::knomial_2, 8), 3);
+  EXPECT_EQ(sends(Algorithm::knomial_4, 8), 4) << "three, and one in the first round";
+  EXPECT_EQ(sends(Algorithm::knomial_8, 8), 7);
+  EXPECT_EQ(sends(Algorithm::knomial_8, 2), 1);
+}
+
 TEST(Cost, NothingSendsLessThanTheBoundOfItsOperation) {
   for (int ranks = 2; ranks <= kMostRanks; ++ranks)
     for (const Algorithm algorithm : algorithms_of(Operation::allreduce)) {
