@@ -1,4 +1,5 @@
-"""Pictures, pages and sweeps of `sennit sim`, and what programs ask it by."""
+"""Pictures, pages and sweeps of `sennit sim`, and what programs ask it by. The file is long, as they share made-up
+programs and machines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-// Every algorithm of every operation against a plain reference, on the host executor: the text that GPUs run.
+// Every algorithm of every operation against a plain reference, on the host executor: the text that GPUs run. The
+// file is long, as all of them share its subjects.
 #include "coll/algorithms.h"
 
 #include <gtest/gtest.h>

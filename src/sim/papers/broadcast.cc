@@ -11,6 +11,8 @@
 //   held to B_G.
 // - Trees go on from host memory (equation 5); with one end in host memory rings do, too (equation 3).
 // - MCAST-GDR-Pipeline is the proposed design without its zero-copy: receivers copy out of buffers behind arrival.
+//
+// It is longer than other files, as both machines are done by these readings, and each has many figures.
 #include "sim/papers/broadcast.h"
 
 #include <algorithm>
