@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -10,11 +9,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <limits>
 #include <new>
 
 #include "base/unique_fd.h"
 #include "base/units.h"
+#include "profile/file_room.h"
 
 namespace sennit::profile {
 
@@ -61,22 +60,6 @@ typename Table::value_type* find(Table& table, std::uint64_t key, std::uint32_t 
     if (there == key && slot.owner.load(std::memory_order_acquire) == owner) return &slot;
   }
   return nullptr;
-}
-
-/// A call that is the first to write to its page would wait for the kernel, some µs where the file lies on a disk.
-void make_writable(std::byte* memory, std::uint64_t bytes) {
-#ifdef MADV_POPULATE_WRITE  // since Linux 5.14
-  if (madvise(memory, bytes, MADV_POPULATE_WRITE) == 0) return;
-#endif
-  constexpr std::uint64_t kPage = 4096;
-  for (std::uint64_t at = 0; at < bytes; at += kPage) static_cast<volatile std::byte*>(memory)[at] = std::byte{0};
-}
-
-/// The limit of `ulimit -f`.
-std::uint64_t largest_file() {
-  rlimit limit{};
-  const bool is_limited = getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
-  return is_limited ? limit.rlim_cur : std::numeric_limits<std::uint64_t>::max();
 }
 
 Status failed(const char* what, int error, const std::string& where) {
