@@ -11,7 +11,8 @@ from typing import Any
 
 import nccl_programs
 import pytest
-from test_profiled import RANKS, calls, expect_done_as, report, reported
+from test_observer import RANKS
+from test_profiled import calls, expect_done_as, report, reported
 
 
 def sides(document: Any) -> dict[str, Counter[str]]:

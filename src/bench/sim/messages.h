@@ -16,7 +16,7 @@ struct Messages {
   std::string operation, bytes, machine, algorithm;
   std::string sources = "1";  ///< of a broadcast: so many roots at the same time, or "all"
   int nodes = 1, root = 0, k = 4;
-  int chunks = 0;  ///< 0: one, and of broadcasts what each algorithm's closed form finds best
+  int chunks = 0;          ///< 0: one, and of broadcasts what each algorithm's closed form finds best
   bool equations = false;  ///< of broadcasts: say what closed forms say, and simulate nothing
   double epsilon_us = 0;
   std::vector<std::string> what_if, costs;
