@@ -10,6 +10,8 @@ namespace sennit::coll {
 
 namespace {
 
+constexpr double kToMany = 0.4;  ///< handovers a chunk to several ranks waits for the slowest; fitted to direct
+
 /// s bytes of a message on n ranks, as docs/tune/algorithms/ writes it.
 struct Formula {
   double s, n;
@@ -20,21 +22,20 @@ struct Formula {
     return std::has_single_bit(static_cast<unsigned>(n)) ? 0 : 2;
   }  ///< of pairs, before and after
 
-  /// Of a k-nomial tree: rounds, and what the root sends in them.
+  /// Counts the rounds of a k-nomial tree, and what the root sends in them.
   Work knomial(int k) const {
     const int ranks = static_cast<int>(n);
     int rounds = 0, children = 0;
     for (int distance = 1; distance < ranks; distance *= k, ++rounds)
       children += std::min(k - 1, (ranks - 1) / distance);
-    return {
-        .apart = true,
-        .crossings = overlapped(rounds),
-        .fan = static_cast<double>(children),
-        .handovers = children > 2 ? 0.4 : 0,  // as of direct, where it is fitted: chunks to many wait for the slowest
-        .sent = children * s,
-        .copied = s,
-        .part = s,
-        .layout = Layout::single};
+    return {.apart = true,
+            .crossings = overlapped(rounds),
+            .fan = static_cast<double>(children),
+            .handovers = children > 2 ? kToMany : 0,
+            .sent = children * s,
+            .copied = s,
+            .part = s,
+            .layout = Layout::single};
   }
 
   static Work by_loads(Work work) {
@@ -248,7 +249,7 @@ struct Formula {
         return {.apart = true,
                 .crossings = 1,
                 .fan = peers(),
-                .handovers = n > 2 ? 0.4 : 0.1,  // fitted
+                .handovers = n > 2 ? kToMany : 0.1,  // fitted
                 .sent = peers() * s,
                 .copied = peers() * s,
                 .part = s,

@@ -51,6 +51,13 @@ Network::Network(const machine::Machine& machine) : machine_(machine) {
   }
 }
 
+std::vector<int> Network::gpus() const {
+  std::vector<int> all;
+  for (int device = 0; device < devices(); ++device)
+    if (is(device, DeviceKind::gpu)) all.push_back(device);
+  return all;
+}
+
 int Network::index(std::string_view id) const {
   for (std::size_t i = 0; i < machine_.devices.size(); ++i)
     if (machine_.devices[i].id == id) return int(i);

@@ -50,6 +50,8 @@ class Network {
   /// Returns the number of the device with exactly this id; -1 when there is none.
   int index(std::string_view id) const;
   bool is(int device, machine::DeviceKind kind) const { return machine_.devices[device].kind == kind; }
+  /// Returns the numbers of all GPUs, in the machine's order.
+  std::vector<int> gpus() const;
 
   const std::vector<Arc>& arcs() const { return arcs_; }
   const std::vector<double>& capacity() const { return capacity_; }

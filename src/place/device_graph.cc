@@ -49,9 +49,7 @@ int host_of(const path::Network& network, int device) {
 
 Result<DeviceGraph> DeviceGraph::create(const path::Network& network, std::vector<int> gpus) {
   DeviceGraph graph(network);
-  if (gpus.empty())
-    for (int device = 0; device < network.devices(); ++device)
-      if (network.is(device, DeviceKind::gpu)) gpus.push_back(device);
+  if (gpus.empty()) gpus = network.gpus();
   if (gpus.empty())
     return Status(Code::invalid_argument, fmt::format("machine '{}' has no GPU", network.machine().name), {},
                   "Name a machine with GPUs: --machine");

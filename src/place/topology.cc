@@ -13,9 +13,7 @@ constexpr int kNone = -1;
 
 /// The GPU of each process, as a number in the machine's document; kNone where it is not known.
 std::vector<int> gpus_of(std::span<const Process> processes, const path::Network& network) {
-  std::vector<int> all;
-  for (int device = 0; device < network.devices(); ++device)
-    if (network.is(device, machine::DeviceKind::gpu)) all.push_back(device);
+  const std::vector<int> all = network.gpus();
   std::vector<int> gpus;
   for (const Process& each : processes) {
     int gpu = kNone;

@@ -148,9 +148,8 @@ Ranks all_ranks(const Fabric& fabric, int root) {
 }
 
 std::vector<int> places_of(const Fabric& fabric, int ranks) {
-  std::vector<int> gpus, places;
-  for (int device = 0; device < fabric.network().devices(); ++device)
-    if (fabric.network().is(device, machine::DeviceKind::gpu)) gpus.push_back(device);
+  const std::vector<int> gpus = fabric.network().gpus();
+  std::vector<int> places;
   const auto a_node = static_cast<int>(gpus.size());
   for (int rank = 0; rank < ranks; ++rank)
     places.push_back(fabric.place(rank / a_node, gpus[static_cast<std::size_t>(rank % a_node)]));

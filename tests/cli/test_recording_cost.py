@@ -13,7 +13,6 @@ from conftest import ROOT, Programs, check_snapshot, data, shown
 from sennit.baselines import recording, torch_job
 from sennit.baselines.recording import (
     ALL,
-    BOTH,
     CALL_JOBS,
     CALLS_RANK,
     FLIGHT,
@@ -58,14 +57,13 @@ def call_rows(job: str, run: int = 0) -> list[dict[str, Any]]:
             rows.append({"bytes": size, "alone": [alone[job], 50.0]})
         if job == TORCH:
             rows.append({"recorder": TORCH, "bytes": size, "pairs": pairs(6.0, 1.0)})
+            rows.append({"torch_profiler": True, "bytes": size, "us": 100.0 * size / KIB, "calls": 100})
         if job in adds:
             rows.append({"recorder": job, "bytes": size, "pairs": pairs(*adds[job])})
         if job == ALL:
-            rows.append({"torch_profiler": True, "bytes": size, "us": 100.0 * size / KIB, "calls": 100})
-            rows.append({"phase": TIMED, "bytes": size, "us": 101.0 * size / KIB, "calls": 100})
-            rows.append({"phase": BOTH, "bytes": size, "us": 1e9, "calls": 100})
+            rows.append({"timed": True, "bytes": size, "us": 101.0 * size / KIB, "calls": 100})
         if job == KERNEL:
-            rows.append({"phase": TIMED, "bytes": size, "us": 49.0 * size / KIB, "calls": 50})
+            rows.append({"timed": True, "bytes": size, "us": 49.0 * size / KIB, "calls": 50})
     return rows
 
 
@@ -111,8 +109,7 @@ def test_what_is_added_is_of_neighbours() -> None:
     assert recording.call_costs({}, SIZES) == []
 
 
-def test_times_on_gpus_are_each_without_the_other() -> None:
-    """Events are those of the phase in which torch.profiler is off."""
+def test_times_on_gpus_are_each_of_a_job() -> None:
     first, second = recording.gpu_times(told(call_rows, CALL_JOBS), SIZES)
     assert first == {"bytes": KIB, "torch_us": 1.0, "events_us": 1.01, "kernels_us": 0.98, "calls": 200}
     assert second["torch_us"] == 64 * KIB
@@ -125,11 +122,11 @@ def test_a_profile_is_read_by_phase_and_size() -> None:
                 "device_seconds": seconds, **more}  # fmt: skip
 
     rows = [row(TIMED, KIB, 10, 1e-4), row(TIMED, KIB, 10, 2e-4, reduction="max"), row(None, KIB, 9, 1.0),
-            row(BOTH, 2 * KIB, 4, 1e-3), row(TIMED, 16, 3, 1.0), row(TIMED, KIB, 0, 0.0),
-            row(TIMED, KIB, 9, 1.0, function="ncclBroadcast")]  # fmt: skip
+            row(TIMED, 2 * KIB, 4, 1e-3), row("other", 2 * KIB, 9, 1.0), row(TIMED, 16, 3, 1.0),
+            row(TIMED, KIB, 0, 0.0), row(TIMED, KIB, 9, 1.0, function="ncclBroadcast")]  # fmt: skip
     assert recording.timed_rows({"rows": rows}, [KIB, 1500]) == [
-        {"phase": TIMED, "bytes": KIB, "calls": 20, "us": pytest.approx(300)},
-        {"phase": BOTH, "bytes": 1500, "calls": 4, "us": pytest.approx(1000)},
+        {"timed": True, "bytes": KIB, "calls": 20, "us": pytest.approx(300)},
+        {"timed": True, "bytes": 1500, "calls": 4, "us": pytest.approx(1000)},
     ]
     assert [recording.bin_of(size) for size in (1, 2, 3, 1024, 1025)] == [1, 2, 4, 1024, 2048]
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from sennit import units
+from sennit.baselines.job_file import JobFile
 
 PREFIX = "sennit-peer: "  # before what rank 0 tells on stdout, so that what libraries print there is not taken for it
 ERROR = "sennit-peer-error: "  # before why a rank gives up, on stderr
@@ -33,8 +34,10 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Job:
+class Job(JobFile):
     """All that the ranks of one peer are asked. They get it as a file."""
+
+    CASE = Case
 
     peer: str
     ranks: int
@@ -43,16 +46,6 @@ class Job:
     skew_us: float = 0  # by which the last rank starts each run later
     eager: bool = False  # call by call instead of as a CUDA graph
     limit_s: int = 600  # after which every rank ends itself, whatever it waits for
-
-    def text(self) -> str:
-        """As a file."""
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def read(cls, text: str) -> Job:
-        """From such a file."""
-        found = json.loads(text)
-        return cls(**{**found, "cases": [Case(**case) for case in found["cases"]]})
 
 
 def message(**said: Any) -> str:

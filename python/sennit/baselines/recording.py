@@ -6,12 +6,12 @@ A job has one recorder, or none, and takes turns with itself without it. What ca
 
 from __future__ import annotations
 
-import json
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
+from sennit.baselines.job_file import JobFile
 from sennit.baselines.timing import interval
 from sennit.baselines.training import Case
 
@@ -33,12 +33,14 @@ CALLS = 64  # of a block, of which one is timed when sampled; more do not fit a 
 FIRST = 96  # calls before those that count: the first 64 of a kind are all timed
 # With torch.profiler, which takes longer to start and to stop than what is timed: of calls, and of steps of training.
 PROFILED_PAIRS, TRACED_PAIRS = 12, 8
-TIMED, BOTH = "timed", "both"  # phases of the profile: by sennit alone, and by torch.profiler, too
+TIMED = "timed"  # the phase of the profile that counts
 
 
 @dataclass(frozen=True)
-class Job:
+class Job(JobFile):
     """All that the ranks of one job are asked. They get it as a file."""
+
+    CASE = Case
 
     ranks: int
     name: str  # one of CALL_JOBS
@@ -47,16 +49,6 @@ class Job:
     pairs: int = 40
     warm_up: int = 10  # steps of training
     limit_s: int = 900
-
-    def text(self) -> str:
-        """As a file."""
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def read(cls, text: str) -> Job:
-        """From such a file."""
-        found = json.loads(text)
-        return cls(**{**found, "cases": [Case(**case) for case in found["cases"]]})
 
 
 def order(pairs: int) -> list[bool]:
@@ -134,16 +126,16 @@ def gpu_times(told: Told, sizes: Sequence[int]) -> list[dict[str, Any]]:
     kernels is what torch.profiler does, too."""
     found = []
     for size in sizes:
-        torch = _mean(rows_of(told, ALL, torch_profiler=True, bytes=size))
-        events = _mean(rows_of(told, ALL, phase=TIMED, bytes=size))
-        kernels = _mean(rows_of(told, KERNEL, phase=TIMED, bytes=size))
+        torch = _mean(rows_of(told, TORCH, torch_profiler=True, bytes=size))
+        events = _mean(rows_of(told, ALL, timed=True, bytes=size))
+        kernels = _mean(rows_of(told, KERNEL, timed=True, bytes=size))
         if torch or events or kernels:
             found.append({
                 "bytes": size,
                 "torch_us": torch,
                 "events_us": events,
                 "kernels_us": kernels,
-                "calls": sum(row["calls"] for row in rows_of(told, ALL, torch_profiler=True, bytes=size)),
+                "calls": sum(row["calls"] for row in rows_of(told, TORCH, torch_profiler=True, bytes=size)),
             })  # fmt: skip
     return found
 
@@ -156,19 +148,18 @@ def _mean(rows: Iterable[Mapping[str, Any]]) -> float | None:
 
 
 def timed_rows(document: Mapping[str, Any], sizes: Sequence[int]) -> list[dict[str, Any]]:
-    """What the profile of a job says of the time of its allreduces on GPUs, by phase and size: their µs together."""
-    found: dict[tuple[str, int], tuple[int, float]] = {}
+    """What the profile of a job says of the time of its allreduces on GPUs, by size: their µs together."""
+    found: dict[int, tuple[int, float]] = {}
     for row in document["rows"]:
-        if row["function"] != "ncclAllReduce" or not row["device_calls"] or row["phase"] not in (TIMED, BOTH):
+        if row["function"] != "ncclAllReduce" or not row["device_calls"] or row["phase"] != TIMED:
             continue
-        key = row["phase"], row["to_bytes"]
-        calls, us = found.get(key, (0, 0.0))
-        found[key] = calls + row["device_calls"], us + 1e6 * row["device_seconds"]
+        calls, us = found.get(row["to_bytes"], (0, 0.0))
+        found[row["to_bytes"]] = calls + row["device_calls"], us + 1e6 * row["device_seconds"]
     return [
-        {"phase": phase, "bytes": size, "calls": calls, "us": us}
+        {"timed": True, "bytes": size, "calls": calls, "us": us}
         for size in sizes
-        for (phase, upper), (calls, us) in found.items()
-        if upper == bin_of(size)
+        for calls, us in [found.get(bin_of(size), (0, 0.0))]
+        if calls
     ]
 
 

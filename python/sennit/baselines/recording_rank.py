@@ -13,14 +13,11 @@ import torch
 import torch.distributed as dist
 
 from sennit.baselines.recording import (
-    ALL,
-    BOTH,
     CALLS,
     FIRST,
     KERNEL,
     OWN_JOBS,
     PROFILED_PAIRS,
-    SAMPLED,
     TIMED,
     TORCH,
     Job,
@@ -52,7 +49,7 @@ class Stream:
         self._cycles_a_ms = CYCLES / first.elapsed_time(last)
         self._host_ms: dict[type[Way], float] = {}  # of the last block of a kind
 
-    def block(self, buffer: torch.Tensor, calls: int, way: Way) -> tuple[float, float]:
+    def block(self, buffer: torch.Tensor, way: Way) -> tuple[float, float]:
         """The µs of a call, of the host and of the stream. One call before is in neither: in it ranks meet."""
         first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         torch.cuda.synchronize()
@@ -63,26 +60,31 @@ class Stream:
             with way.within():
                 first.record()
                 begun = time.perf_counter()
-                for _ in range(calls):
+                for _ in range(CALLS):
                     dist.all_reduce(buffer, OPERATOR)
                 host_ms = 1e3 * (time.perf_counter() - begun)
                 last.record()
                 torch.cuda.synchronize()  # kernels that begin in a pause would not count
         self._host_ms[type(way)] = host_ms
-        return 1e3 * host_ms / calls, 1e3 * first.elapsed_time(last) / calls
+        return 1e3 * host_ms / CALLS, 1e3 * first.elapsed_time(last) / CALLS
 
-    def pairs(self, buffer: torch.Tensor, calls: int, way: Way, pairs: int) -> list[tuple[Any, Any]]:
+    def pairs(self, buffer: torch.Tensor, way: Way, pairs: int) -> list[tuple[Any, Any]]:
         """Of neighbouring blocks what a call took without the recorder and with it: (host, stream) of each."""
         for each in (Nothing(), way):
-            for _ in range(-(-FIRST // calls)):
-                self.block(buffer, calls, each)
+            for _ in range(-(-FIRST // CALLS)):
+                self.block(buffer, each)
         blocks = order(pairs)
-        took = [self.block(buffer, calls, way if is_recorded else Nothing()) for is_recorded in blocks]
+        took = [self.block(buffer, way if is_recorded else Nothing()) for is_recorded in blocks]
         host, stream = (paired(blocks, [each[part] for each in took]) for part in (0, 1))
         return [
             ((off, stream_off), (on, stream_on))
             for (off, on), (stream_off, stream_on) in zip(host, stream, strict=True)
         ]
+
+
+def middle(blocks: Sequence[tuple[float, float]]) -> list[float]:
+    """The medians of blocks' host and stream, without the first quarter, in which a job warms up."""
+    return [statistics.median(each[part] for each in blocks[len(blocks) // 4 :]) for part in (0, 1)]
 
 
 def of_all_ranks(values: Sequence[float], device: torch.device) -> tuple[float, int]:
@@ -102,32 +104,30 @@ def run(text: str, rank: int) -> None:
     gc.disable()
     for number, size in enumerate(job.sizes):
         tell(rank, progress=[number, len(job.sizes), f"allreduce of {size} B"])
-        buffer, calls = torch.zeros(max(1, size // 4), device=device), CALLS
-        found: list[tuple[Any, Any]] = []
+        buffer = torch.zeros(max(1, size // 4), device=device)
         if job.name == TORCH:
-            found = stream.pairs(buffer, calls, Profiled(), min(job.pairs, PROFILED_PAIRS))
+            way = Profiled()
+            found = stream.pairs(buffer, way, min(job.pairs, PROFILED_PAIRS))
             tell(rank, row={"recorder": TORCH, "bytes": size, "pairs": found})
-        elif own is None:
-            alone = [stream.block(buffer, calls, Nothing()) for _ in range(job.pairs)]
-        elif job.name in (SAMPLED, ALL):
-            with phase(TIMED):
-                found = stream.pairs(buffer, calls, Recorded(own), job.pairs)
-            alone = [off for off, _ in found]
-            tell(rank, row={"recorder": job.name, "bytes": size, "pairs": found})
-        if job.name not in (KERNEL, TORCH):
-            middle = [statistics.median(each[part] for each in alone[len(alone) // 4 :]) for part in (0, 1)]
-            tell(rank, row={"bytes": size, "alone": middle})
-        if job.name in (ALL, KERNEL) and own is not None:
-            way = Recorded(own, Profiled() if job.name == ALL else None)
-            stream.block(buffer, calls, way)
             kernels: list[float] = []
-            with phase(BOTH if job.name == ALL else TIMED):
+            for _ in range(PROFILED_PAIRS):
+                stream.block(buffer, way)
+                kernels += way.kernels_us()[1:]  # ranks meet in the first
+            us, count = of_all_ranks(kernels, device)
+            tell(rank, row={"torch_profiler": True, "bytes": size, "us": us, "calls": count})
+        elif own is None:
+            alone = [stream.block(buffer, Nothing()) for _ in range(job.pairs)]
+            tell(rank, row={"bytes": size, "alone": middle(alone)})
+        elif job.name == KERNEL:
+            stream.block(buffer, Recorded(own))
+            with phase(TIMED):
                 for _ in range(PROFILED_PAIRS):
-                    stream.block(buffer, calls, way)
-                    kernels += way.kernels_us()[1:]  # ranks meet in the first
-            if job.name == ALL:
-                us, count = of_all_ranks(kernels, device)
-                tell(rank, row={"torch_profiler": True, "bytes": size, "us": us, "calls": count})
+                    stream.block(buffer, Recorded(own))
+        else:
+            with phase(TIMED):
+                found = stream.pairs(buffer, Recorded(own), job.pairs)
+            tell(rank, row={"recorder": job.name, "bytes": size, "pairs": found})
+            tell(rank, row={"bytes": size, "alone": middle([off for off, _ in found])})
         del buffer
         gc.collect()
     dist.barrier()

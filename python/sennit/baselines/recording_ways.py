@@ -1,11 +1,11 @@
-"""How a block of calls is recorded: not at all, by sennit, by torch.profiler, or by both. What takes long to start is
+"""How a block of calls is recorded: not at all, by sennit, or by torch.profiler. What takes long to start is
 begun around the block, what is a switch within it."""
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -31,9 +31,6 @@ def paused(is_paused: bool) -> Callable[[bool], None]:
 class Way:
     """Nothing is recorded."""
 
-    def __init__(self) -> None:
-        self._profiler: Any = None
-
     @contextmanager
     def around(self) -> Iterator[Callable[[], object]]:
         """Around a block and what leads to it; what is to be called after each step of training."""
@@ -44,10 +41,6 @@ class Way:
         """Around the calls that count."""
         yield
 
-    def kernels_us(self) -> list[float]:
-        """How long NCCL's kernels of the last block took by torch.profiler, in their order."""
-        return []
-
 
 class Nothing(Way):
     """No recorder."""
@@ -57,8 +50,8 @@ class Profiled(Way):
     """By torch.profiler. `steps`: of training that it has a schedule for, after one to warm up; 0: no steps."""
 
     def __init__(self, steps: int = 0) -> None:
-        super().__init__()
         self._steps = steps
+        self._profiler: Any = None
 
     @contextmanager
     def around(self) -> Iterator[Callable[[], object]]:
@@ -69,24 +62,17 @@ class Profiled(Way):
         self._profiler = profiler
 
     def kernels_us(self) -> list[float]:
-        """By the names of kernels."""
+        """How long NCCL's kernels of the last block took, in their order."""
         events = [each for each in self._profiler.events() if any(name in each.name for name in KERNELS)]
         events = [each for each in events if each.device_type == torch.autograd.DeviceType.CUDA]
         return [each.time_range.elapsed_us() for each in sorted(events, key=lambda each: each.time_range.start)]
 
 
 class Recorded(Way):
-    """By sennit, and by another one, too."""
+    """By sennit."""
 
-    def __init__(self, pause: Callable[[bool], None], other: Way | None = None) -> None:
-        super().__init__()
-        self._pause, self._other = pause, other
-
-    @contextmanager
-    def around(self) -> Iterator[Callable[[], object]]:
-        """The other one's."""
-        with self._other.around() if self._other else nullcontext(lambda: None) as step:
-            yield step
+    def __init__(self, pause: Callable[[bool], None]) -> None:
+        self._pause = pause
 
     @contextmanager
     def within(self) -> Iterator[None]:
@@ -96,7 +82,3 @@ class Recorded(Way):
             yield
         finally:
             self._pause(True)
-
-    def kernels_us(self) -> list[float]:
-        """The other one's."""
-        return self._other.kernels_us() if self._other else []

@@ -3,14 +3,14 @@ functions of their inputs; torch_calls_rank.py is what calls."""
 
 from __future__ import annotations
 
-import json
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sennit import units
 from sennit.baselines.job import EXPLAINED
+from sennit.baselines.job_file import JobFile
 from sennit.baselines.layout import Layout
 from sennit.baselines.timing import half_range, median_and_spread
 from sennit.baselines.torch_job import NCCL, SENNIT
@@ -49,8 +49,10 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Job:
+class Job(JobFile):
     """All that the ranks of one run are asked. They get it as a file."""
+
+    CASE = Case
 
     ranks: int
     cases: list[Case]
@@ -60,17 +62,11 @@ class Job:
     taken_bytes: int = 0  # and to one of so many bytes that sennit takes; 0: do not
     limit_s: int = 600
 
-    def text(self) -> str:
-        """As a file."""
-        return json.dumps(asdict(self))
-
     @classmethod
     def read(cls, text: str) -> Job:
         """From such a file."""
-        found = json.loads(text)
-        return cls(**{
-            **found, "cases": [Case(**case) for case in found["cases"]], "ways": tuple(found["ways"]),
-        })  # fmt: skip
+        found = super().read(text)
+        return replace(found, ways=tuple(found.ways))
 
 
 def check(operations: Sequence[str], sizes: Sequence[str], types: Sequence[str]) -> list[int]:

@@ -4,14 +4,14 @@ trained."""
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
+from sennit.baselines.job_file import JobFile
 from sennit.baselines.timing import LEAST_VALUES, half_range, median_and_spread
 from sennit.programs.problem import Exit, Problem
 
@@ -84,8 +84,10 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Job:
+class Job(JobFile):
     """All that the ranks of one run are asked. They get it as a file."""
+
+    CASE = Case
 
     ranks: int
     cases: list[Case]
@@ -94,16 +96,6 @@ class Job:
     losses: int = 50  # steps whose losses are compared
     limit_s: int = 1800
     until_s: float = 0  # by time.monotonic(), which all processes of a machine share; 0: no case is left for its time
-
-    def text(self) -> str:
-        """As a file."""
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def read(cls, text: str) -> Job:
-        """From such a file."""
-        found = json.loads(text)
-        return cls(**{**found, "cases": [Case(**case) for case in found["cases"]]})
 
     def share_s(self, begun_s: float, case: int) -> float:
         """Until when a case, of this number and begun then, may be timed on: a part of its share of what is left, so

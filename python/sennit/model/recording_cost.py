@@ -39,7 +39,7 @@ class GpuTime(Part):
 
     bytes: NonNegativeInt
     torch_us: NonNegativeFloat | None = Field(description="Its kernels, as torch.profiler says")
-    events_us: NonNegativeFloat | None = Field(description="Calls of the same job by sennit's events")
+    events_us: NonNegativeFloat | None = Field(description="Calls of its own by sennit's events")
     kernels_us: NonNegativeFloat | None = Field(description="Calls of a job of their own by sennit's CUPTI")
     calls: NonNegativeInt = Field(description="That torch.profiler timed, on all ranks")
 

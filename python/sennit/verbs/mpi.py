@@ -43,6 +43,15 @@ class Bind(str, Enum):
     NONE = "none"
 
 
+# Options of all verbs that sennit-bench-mpi does.
+BoundRanks = Annotated[Bind | None, typer.Option("--bind", help="Ranks to cores of their own.", show_default="auto")]
+RanksPerNode = Annotated[
+    int | None,
+    typer.Option(min=1, metavar="N", help="Take each N ranks of this machine for a node.", show_default="all"),
+]
+SecondsEach = Annotated[float | None, typer.Option(min=0.001, metavar="S", help="Time to measure each figure.")]
+
+
 @dataclass(frozen=True)
 class Start:
     """How ranks are started."""
@@ -112,16 +121,9 @@ def mpi(
     ] = None,
     start: Launcher = None,
     library: MpiLibrary = None,
-    bind: Annotated[
-        Bind | None, typer.Option("--bind", help="Ranks to cores of their own.", show_default="auto")
-    ] = None,
-    ranks_per_node: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Take each N ranks of this machine for a node.", show_default="all"),
-    ] = None,
-    seconds: Annotated[
-        float | None, typer.Option(min=0.001, metavar="S", help="Time to measure each figure.")
-    ] = None,
+    bind: BoundRanks = None,
+    ranks_per_node: RanksPerNode = None,
+    seconds: SecondsEach = None,
     ucx: Annotated[
         Path | None,
         typer.Option("--ucx", metavar="FOLDER", help="The libraries of a CUDA-built UCX; default: libucx-cu13's."),

@@ -16,7 +16,7 @@ from sennit.programs.handed_on import preloaded
 from sennit.programs.map import PROGRAM as MAPPER
 from sennit.programs.preloading import library_to_preload
 from sennit.programs.problem import Exit, Problem
-from sennit.verbs.mpi import PROGRAM, Bind, Start
+from sennit.verbs.mpi import PROGRAM, BoundRanks, RanksPerNode, SecondsEach, Start
 from sennit.verbs.options import Csv, Html, Launcher, Markdown, MpiLibrary, OnMachine, ResultFile, examples
 from sennit.verbs.results import Files, show_result
 
@@ -52,19 +52,12 @@ def patterns(
         int | None,
         typer.Option("--ranks", "-n", min=2, metavar="N", help="Default: the pattern's; else one a GPU, at least 4."),
     ] = None,
-    ranks_per_node: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Take each N ranks of this machine for a node.", show_default="all"),
-    ] = None,
+    ranks_per_node: RanksPerNode = None,
     machine: OnMachine = None,
     start: Launcher = None,
     library: MpiLibrary = None,
-    bind: Annotated[
-        Bind | None, typer.Option("--bind", help="Ranks to cores of their own.", show_default="auto")
-    ] = None,
-    seconds: Annotated[
-        float | None, typer.Option(min=0.001, metavar="S", help="Time to measure each figure.")
-    ] = None,
+    bind: BoundRanks = None,
+    seconds: SecondsEach = None,
     json_file: ResultFile = None,
     csv: Csv = None,
     markdown_file: Markdown = None,

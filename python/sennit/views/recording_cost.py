@@ -154,10 +154,8 @@ def call_sentences(rows: Sequence[CallCost]) -> list[str]:
 def time_sentences(rows: Sequence[GpuTime]) -> list[str]:
     """What is aimed at, and whether it is so."""
     said = [
-        "Events timed calls while torch.profiler was off, torch.profiler later calls of the same job; sennit’s "
-        "kernels are of a job of their own, since CUPTI has one user at a time. Events also have what is between two "
-        "kernels."
-    ]  # fmt: skip
+        "Each timed calls of its own, as CUPTI has one user at a time. Events also have what is between two kernels."
+    ]
     for what, member in (("events", "events_us"), ("kernels", "kernels_us")):
         found = {}
         for row in rows:

@@ -20,13 +20,13 @@ namespace {
 using place::Metric;
 
 constexpr std::string_view kSharedMemory = "shared_memory";
-/// What MPI carries each way between two processes of a machine that are taken for two nodes: measured, 16 MiB and
-/// more on two H200s (results/hgx-h200-4-two-gpus/mpi-mpich-two-nodes-messages.json).
+/// MPI carries so much each way between two processes of a machine that are taken for two nodes: measured from
+/// 16 MiB on, on two H200s (results/hgx-h200-4-two-gpus/mpi-mpich-two-nodes-messages.json).
 constexpr double kSharedGbps = 7.5;
 constexpr std::uint64_t kSeed = 41;  // any: the random map is the same each time
 
-/// What is one machine and is taken for several nodes has its own shared memory between them, whatever its NICs are.
-/// That carries as much for each rank as its process copies.
+/// Returns the machine with shared memory in the place of its NICs: that is between nodes that are one machine. It
+/// carries as much for each rank as its process copies.
 machine::Machine with_shared_memory(machine::Machine machine, int ranks_per_gpu) {
   const auto is_nic = [&](const std::string& id) {
     const machine::Device* const device = machine.find(id);
@@ -142,9 +142,8 @@ Result<Json> case_of(const std::string& pattern, std::uint64_t bytes, const Vari
   if (!slots) return slots.status();
   Setting setting{slots->nodes > 1 ? with_shared_memory(known, slots->per_gpu) : known, *slots, costs};
   const path::Network network(setting.machine);
-  std::vector<int> used;
-  for (int device = 0; device < network.devices() && int(used.size()) < slots->gpus; ++device)
-    if (network.is(device, machine::DeviceKind::gpu)) used.push_back(device);
+  std::vector<int> used = network.gpus();
+  if (int(used.size()) > slots->gpus) used.resize(std::size_t(slots->gpus));
   const auto graph = place::DeviceGraph::create(network, std::move(used));
   if (!graph) return of_arguments(graph.status());
   const auto fabric = sim::Fabric::create(setting.machine, slots->nodes, sim::Costs{}.memory_gbps);

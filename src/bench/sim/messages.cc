@@ -18,7 +18,7 @@ namespace {
 
 /// More messages than this are folded. A limit: 100 to 250 bytes of memory each.
 constexpr std::uint64_t kMostMessages = 4'000'000;
-/// Of these, so many where the number of chunks is this program's choice: a few seconds each.
+/// This program chooses a number of chunks that makes no more messages than this: a simulation takes a few seconds.
 constexpr std::uint64_t kMostChosen = 1'000'000;
 
 struct Answer {
