@@ -2,7 +2,9 @@
  * all of MPI still works, and, with the argument "session", in a session that begins when MPI_Finalize has ended.
  * test_c_programs.py compiles it for each MPI. */
 #define _GNU_SOURCE
+#include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "c_ranks.h"
 
@@ -85,19 +87,34 @@ static int when_self_goes(MPI_Comm of, int key, void* value, void* extra) {
   return MPI_SUCCESS;
 }
 
-static void use_a_session(void) {
 #if MPI_VERSION >= 4 && !(defined MPICH_NUMVERSION && MPICH_NUMVERSION < 40100000) /* 4.0 crashes by itself */
+/* A rank of MPICH 5.0.2 may pass a barrier that others never reach while it begins again after MPI_Finalize, with
+ * delays about one time in a hundred, without anything preloaded: it is MPIR_init_comm_world that waits then. The test
+ * knows that by these words, and starts the program again. */
+static void waits(int signal) {
+  static const char words[] = "MPI_Comm_create_from_group waits\n";
+  (void)signal;
+  if (write(2, words, sizeof words - 1) < 0) _exit(8);
+  _exit(7);
+}
+
+static void use_a_session(void) {
   MPI_Session session;
   MPI_Group group;
   check(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session) == MPI_SUCCESS, "a session", 0);
   MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
+  signal(SIGALRM, waits);
+  alarm(20);
   MPI_Comm_create_from_group(group, "sennit.c_last_calls", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm);
+  alarm(0);
   MPI_Group_free(&group);
   use(comm);
   MPI_Comm_disconnect(&comm);
   MPI_Session_finalize(&session);
-#endif
 }
+#else
+static void use_a_session(void) {}
+#endif
 
 int main(int argc, char** argv) {
   int key = 0, other = 0, provided = 0;

@@ -116,7 +116,10 @@ def test_gpu_memory_is_the_last_calls_too(name: str) -> None:
     program, library = have(name, "c_last_calls.c")
     after = ("session",) if "mpich" in name or name == "standard" else ()
     for drop_in_of in (None, library):
-        done = program.run(3, drop_in_of, {"SENNIT_REPORT": "1"}, program.start(3, *after))
+        for _ in range(4):
+            done = program.run(3, drop_in_of, {"SENNIT_REPORT": "1"}, program.start(3, *after))
+            if "MPI_Comm_create_from_group waits" not in done.stderr:
+                break  # else MPICH's own fault, which c_last_calls.c tells of
         assert (done.returncode, done.stdout) == (0, "all arrived\n"), done.stdout + done.stderr[-4000:]
     for taken in ("^allreduce .* two_shot", "^iallreduce .* two_shot", "^irecv .* into GPU memory"):
         assert re.search(taken, done.stderr, re.MULTILINE), done.stderr
