@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import drop_in
 import pytest
 import repeats
+from sennit import virtual_nodes
 from sennit.baselines import mpi
+from sennit.programs import launcher
+from sennit.programs.problem import Problem
 
 HERE = Path(__file__).resolve().parent
 
@@ -119,75 +120,13 @@ def test_an_alltoallv_with_one_long_message_is_staged_by_all() -> None:
 # ---- nodes with a network of their own ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Network:
-    """A node's: a network namespace, and its address there."""
-
-    name: str
-    address: str
-
-    def enter(self) -> list[str]:
-        """What starts a command there, under a host's name of its own: Open MPI takes hosts of one name for one."""
-        named = 'echo "$0" > /proc/sys/kernel/hostname; exec "$@"'
-        return ["ip", "netns", "exec", self.name, "unshare", "--uts", "sh", "-c", named, self.name]
-
-    def bytes_sent(self) -> int:
-        counter = "/sys/class/net/wire/statistics/tx_bytes"
-        told = subprocess.run(["ip", "netns", "exec", self.name, "cat", counter], capture_output=True, check=True)
-        return int(told.stdout)
-
-
 @contextmanager
-def networks(count: int) -> Iterator[list[Network]]:
-    """Network namespaces with wires to a switch in one more."""
-    if os.geteuid() != 0 or not (shutil.which("ip") and shutil.which("unshare")):
-        pytest.skip("network namespaces need root and the programs ip and unshare (Debian: iproute2, util-linux)")
-    made = [Network(f"sennit-{os.getpid()}-{i}", f"10.213.7.{i}") for i in range(1, count + 1)]
-    switch = f"sennit-{os.getpid()}-switch"
-
-    def ip(arguments: str) -> bool:
-        return subprocess.run(["ip", *arguments.split()], capture_output=True, check=False).returncode == 0
-
-    commands = [f"netns add {switch}", f"-n {switch} link add switch type bridge", f"-n {switch} link set switch up"]
-    for i, node in enumerate(made):
-        commands += [
-            f"netns add {node.name}",
-            f"-n {node.name} link add wire type veth peer name port{i} netns {switch}",
-            f"-n {switch} link set port{i} master switch up",
-            f"-n {node.name} addr add {node.address}/24 dev wire",
-            f"-n {node.name} link set wire up",
-            f"-n {node.name} link set lo up",
-        ]
+def networks(count: int) -> Iterator[list[virtual_nodes.Node]]:
     try:
-        if not all(ip(command) for command in commands):
-            pytest.skip("this system lets nobody make network namespaces")
-        yield made
-    finally:
-        for name in (switch, *(node.name for node in made)):
-            ip(f"netns del {name}")
-
-
-def launch_between(found: mpi.Installed, nodes: list[Network], each: int, folder: Path) -> list[str]:
-    """What starts so many ranks of what follows on each node, whose messages between nodes go over TCP."""
-    # What both launchers take for ssh: its last arguments are the address and a command.
-    shell = folder / "shell"
-    cases = "\n".join(f'{node.address}) exec {shlex.join(node.enter())} sh -c "$*";;' for node in nodes)
-    shell.write_text(
-        "#!/bin/sh\n"
-        'while [ "${1#-}" != "$1" ]; do shift; done\n'
-        "address=$1\nshift\n"
-        f'case "$address" in\n{cases}\nesac\n'
-    )
-    shell.chmod(0o755)
-    if found.of.name == "openmpi":
-        options = ["--allow-run-as-root", "--prtemca", "plm_ssh_agent", str(shell)]
-        options += ["--map-by", f"ppr:{each}:node:OVERSUBSCRIBE"]
-        options += ["--host", ",".join(f"{node.address}:{each}" for node in nodes)]
-    else:
-        # Else its UCX takes shared memory, which does not end with a network.
-        options = ["-launcher", "ssh", "-launcher-exec", str(shell), "-genv", "UCX_TLS", "tcp,self"]
-        options += ["-ppn", str(each), "-hosts", ",".join(node.address for node in nodes)]
-    return [*nodes[0].enter(), str(found.launcher), *options, "-n", str(each * len(nodes))]
+        with virtual_nodes.networks(count) as made:
+            yield made
+    except Problem as problem:
+        pytest.skip(problem.what)
 
 
 @pytest.mark.parametrize(
@@ -201,7 +140,8 @@ def test_nodes_may_have_nothing_but_a_network_between_them(name: str, nodes: int
     if isinstance(found, str):
         pytest.skip(found)
     with tempfile.TemporaryDirectory(prefix="sennit-nodes-") as folder, networks(nodes) as made:
-        launch = launch_between(found, made, 4 // nodes, Path(folder))
+        start_of = launcher.Launcher(found.launcher, launcher.OPENMPI if name == "openmpi" else launcher.HYDRA)
+        launch = virtual_nodes.between(start_of, made, 4, Path(folder)).command([], {})
         done = start(found, launch, "", Path(folder), checks)
         sent = [node.bytes_sent() for node in made]
     check(done, f"{nodes} nodes by rails", checks)

@@ -70,7 +70,7 @@ class Row(Part):
     type: str = Field(default="", description="Of elements")
     operator: str = Field(default="", description="Of no meaning where nothing is reduced")
     ranks: int = Field(default=2, ge=1)
-    nodes: int = Field(default=1, ge=1, description="That the ranks of one machine were taken for")
+    nodes: int = Field(default=1, ge=1, description="That the ranks were on, or were taken for")
     from_: str = Field(default="", alias="from", description="Of puts: where messages start")
     to: str = Field(default="", description="Of puts: where they end")
     traffic: str = Field(default="one_way", description="Of puts: one_way or both_ways")

@@ -98,12 +98,19 @@ def find(asked: str | None) -> Launcher:
     )
 
 
-def gpus(environment: Mapping[str, str], devices: Path = Path("/dev")) -> int:
-    """How many GPUs a process could use: those that CUDA_VISIBLE_DEVICES names, else those whose files are there."""
+def gpu_names(environment: Mapping[str, str], devices: Path = Path("/dev")) -> list[str]:
+    """The GPUs that a process could use: those that CUDA_VISIBLE_DEVICES names, else those whose files are there, by
+    their numbers."""
     visible = environment.get("CUDA_VISIBLE_DEVICES")
     if visible is not None:
-        return len([one for one in visible.split(",") if one.strip() not in ("", "-1")])
-    return len([file for file in devices.glob("nvidia*") if file.name.removeprefix("nvidia").isdigit()])
+        return [one.strip() for one in visible.split(",") if one.strip() not in ("", "-1")]
+    files = [file for file in devices.glob("nvidia*") if file.name.removeprefix("nvidia").isdigit()]
+    return [str(number) for number in range(len(files))]
+
+
+def gpus(environment: Mapping[str, str], devices: Path = Path("/dev")) -> int:
+    """How many GPUs a process could use."""
+    return len(gpu_names(environment, devices))
 
 
 def cores() -> int:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
+from sennit import virtual_nodes
 from sennit.baselines import ucx as under
 from sennit.compare.groups import title
 from sennit.model.document import parse
@@ -20,7 +23,7 @@ from sennit.programs.handed_on import preloaded
 from sennit.programs.preloading import library_to_preload
 from sennit.programs.problem import Exit, Problem
 from sennit.programs.progress import Bar, Step
-from sennit.verbs.options import Csv, Html, Launcher, Markdown, MpiLibrary, ResultFile, examples
+from sennit.verbs.options import Csv, Html, Launcher, Markdown, MpiLibrary, ResultFile, examples, names
 from sennit.verbs.results import Files, show_result
 
 PROGRAM = "sennit-bench-mpi"
@@ -31,6 +34,7 @@ EXAMPLES = examples(
     "sennit bench mpi --operations osu --type char --sizes 8,64K,4M --seconds 0.1",
     "sennit bench mpi --buffers host --sizes 8 --seconds 2",
     "sennit bench mpi --launcher /opt/mpich/bin/mpiexec --operations all --json mpi.json",
+    "sennit bench mpi --operations bcast --sizes 4M,16M --virtual-nodes 2,4 --vs by_hand",
     "SENNIT_EMULATE=1 sennit bench mpi --sizes 8,64K",
 )
 
@@ -43,11 +47,24 @@ class Bind(str, Enum):
     NONE = "none"
 
 
+ON_ONE_HOST = (
+    "Nodes are network namespaces of one host: all ranks share its cores, and its kernel copies what goes from node "
+    "to node; figures compare ways of one such network, and are not those of a real one."
+)
+
 # Options of all verbs that sennit-bench-mpi does.
 BoundRanks = Annotated[Bind | None, typer.Option("--bind", help="Ranks to cores of their own.", show_default="auto")]
 RanksPerNode = Annotated[
     int | None,
     typer.Option(min=1, metavar="N", help="Take each N ranks of this machine for a node.", show_default="all"),
+]
+VirtualNodes = Annotated[
+    str | None,
+    typer.Option(
+        "--virtual-nodes",
+        metavar="N,…",
+        help="Start the ranks on N nodes of one host that have a network between them alone: Linux namespaces.",
+    ),
 ]
 SecondsEach = Annotated[float | None, typer.Option(min=0.001, metavar="S", help="Time to measure each figure.")]
 
@@ -59,19 +76,18 @@ class Start:
     launcher: launcher.Launcher
     ranks: int
     library: str
+    between: virtual_nodes.Between | None = None  # nodes, if they are virtual ones
 
     def command(self, environment: Mapping[str, str], arguments: list[str]) -> list[str]:
         """The whole command line."""
         given = [name for name in environment if name.startswith("SENNIT_") and environment[name]]
         passed = [name for name in ("LD_PRELOAD", "LD_LIBRARY_PATH", *sorted(given)) if environment.get(name)]
         own = ["--library", self.library] if self.library else []
-        return self.launcher.command(
-            self.ranks,
-            [str(places.find(PROGRAM)), *own, *arguments],
-            {name: environment[name] for name in passed},
-            root=os.geteuid() == 0,
-            cores=launcher.cores(),
-        )
+        program = [str(places.find(PROGRAM)), *own, *arguments]
+        variables = {name: environment[name] for name in passed}
+        if self.between is not None:
+            return self.between.command(program, variables)
+        return self.launcher.command(self.ranks, program, variables, root=os.geteuid() == 0, cores=launcher.cores())
 
 
 def add_verb(app: typer.Typer) -> None:
@@ -123,6 +139,7 @@ def mpi(
     library: MpiLibrary = None,
     bind: BoundRanks = None,
     ranks_per_node: RanksPerNode = None,
+    on_virtual_nodes: VirtualNodes = None,
     seconds: SecondsEach = None,
     ucx: Annotated[
         Path | None,
@@ -154,24 +171,82 @@ def mpi(
     }
     asked = [part for name, value in options.items() if value is not None for part in (name, str(value))]
     asked += ["--in-place"] if in_place else []
-    job = Start(found, ranks or max(2, launcher.gpus(os.environ)), str(library or found.library() or ""))
-    inherited = found.environment(os.environ)
-    environment = inherited | {
-        "LD_PRELOAD": preloaded(str(library_to_preload()), inherited.get("LD_PRELOAD", "")),
-    }
     arguments = [*asked, *(["--operations", operations] if operations else [])]
     arguments += ["--buffers", buffers] if buffers else []
     arguments = [*arguments, *(["--vs", _in_turns(named)] if named else []), *(["--direct"] if direct else [])]
-    output = process.run_command(
-        job.command(environment, [*arguments, "--progress"]), PROGRAM, "measuring", environment
-    )
-    document, code = process.document_of(output, PROGRAM)
-    if UCX in named:
-        result = parse(Result, document, f"the document of {PROGRAM}")
-        document = _with_ucx(document, result, job, other, inherited, asked)
-    show_result(document, f"the document of {PROGRAM}", files)
-    if code != 0:
-        raise typer.Exit(code)
+    counts = _counts(on_virtual_nodes, ranks_per_node)
+    documents, worst = [], 0
+    for count in counts or [0]:
+        with _started(found, ranks, str(library or found.library() or ""), count) as (job, inherited):
+            environment = inherited | {
+                "LD_PRELOAD": preloaded(str(library_to_preload()), inherited.get("LD_PRELOAD", "")),
+            }
+            output = process.run_command(
+                job.command(environment, [*arguments, "--progress"]), PROGRAM, "measuring", environment
+            )
+            document, code = process.document_of(output, PROGRAM)
+            if UCX in named:
+                result = parse(Result, document, f"the document of {PROGRAM}")
+                document = _with_ucx(document, result, job, other, inherited, asked)
+        documents.append(document)
+        worst = max(worst, code)
+    show_result(_of_all(documents, counts), f"the document of {PROGRAM}", files)
+    if worst != 0:
+        raise typer.Exit(worst)
+
+
+@contextmanager
+def _started(
+    found: launcher.Launcher, ranks: int | None, library: str, nodes: int
+) -> Iterator[tuple[Start, dict[str, str]]]:
+    """How ranks are started, and what they see; 0 virtual nodes: those of the launcher. Raises Problem."""
+    inherited = found.environment(os.environ)
+    gpus = launcher.gpu_names(os.environ)
+    if nodes == 0:
+        yield Start(found, ranks or max(2, len(gpus)), library), inherited
+        return
+    whole = ranks or nodes * max(1, len(gpus) // nodes)
+    # With fewer GPUs than nodes each is shown all of them, and the program says that ranks share them.
+    shown = gpus if len(gpus) >= nodes else ()
+    with tempfile.TemporaryDirectory(prefix="sennit-nodes-") as folder, virtual_nodes.networks(nodes, shown) as made:
+        between = virtual_nodes.between(found, made, whole, Path(folder))
+        # A launcher leaves files of its own behind where it is made to end.
+        yield Start(found, whole, library, between), inherited | {"TMPDIR": folder}
+
+
+def _counts(text: str | None, ranks_per_node: int | None) -> list[int]:
+    """The numbers of virtual nodes. Raises Problem (usage)."""
+    if text is None:
+        return []
+    if ranks_per_node is not None:
+        raise Problem(
+            "--virtual-nodes starts ranks on nodes, and --ranks-per-node takes those of one host for nodes",
+            "Use one of the two; -n says how many ranks there are on all virtual nodes together",
+            Exit.USAGE,
+        )
+    words = names(text)
+    if not words or not all(word.isdecimal() for word in words):
+        raise Problem(f"--virtual-nodes {text}: no list of numbers", "Use such as 2 or 2,4", Exit.USAGE)
+    return [int(word) for word in words]
+
+
+def _of_all(documents: list[dict[str, Any]], counts: list[int]) -> dict[str, Any]:
+    """One document of jobs on these numbers of virtual nodes; of another job the document as it is."""
+    first = documents[0]
+    if not counts:
+        return first
+    # What differs between the jobs stands in their rows.
+    settings = {
+        key: value
+        for key, value in first["settings"].items()
+        if all(each["settings"].get(key) == value for each in documents)
+    }
+    warnings = [ON_ONE_HOST, *(warning for each in documents for warning in each.get("warnings", []))]
+    return first | {
+        "rows": [row for each in documents for row in each["rows"]],
+        "warnings": list(dict.fromkeys(warnings)),
+        "settings": settings | {"virtual_nodes": counts},
+    }
 
 
 def _peers(versus: str | None) -> list[str]:

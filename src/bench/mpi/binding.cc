@@ -1,10 +1,8 @@
 #include "bench/mpi/binding.h"
 
 #include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -16,6 +14,7 @@
 #include <fmt/ranges.h>
 
 #include "base/json.h"
+#include "comm/membership.h"
 
 namespace sennit::bench::mpi {
 
@@ -90,9 +89,8 @@ std::vector<int> assign(const std::vector<Cores>& ranks) {
 
 Cores own_cores(const std::string& pci) {
   Cores cores;
-  std::array<char, 256> host{};
-  (void)gethostname(host.data(), host.size() - 1);
-  cores.host = host.data();
+  // One kernel's cores are the same ones under every name of its host: those of containers and namespaces differ.
+  if (const auto self = comm::describe_self(0)) cores.host = fmt::format("{:x}", self->host);
   cpu_set_t set;
   CPU_ZERO(&set);
   if (sched_getaffinity(0, sizeof set, &set) == 0)

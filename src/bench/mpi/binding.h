@@ -11,7 +11,7 @@ namespace sennit::bench::mpi {
 
 /// Says what a rank may run on, and where it would best.
 struct Cores {
-  std::string host;
+  std::string host;          ///< which kernel's they are
   std::vector<int> allowed;  ///< that its launcher left it
   std::vector<int> near;     ///< of its GPU; empty: all are as near
   std::vector<int> core;     ///< of each allowed one: which it shares a core with (the lowest of them)

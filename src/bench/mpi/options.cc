@@ -101,13 +101,12 @@ Result<std::vector<Buffers>> buffers_of(const Options& options, bool gpus) {
   return places;
 }
 
-Result<int> nodes_of(const Options& options, int ranks) {
-  if (options.ranks_per_node == 0) return 1;
-  if (ranks % options.ranks_per_node != 0)
+Status check_nodes(const Options& options, int ranks) {
+  if (options.ranks_per_node != 0 && ranks % options.ranks_per_node != 0)
     return Status(Code::invalid_argument,
                   fmt::format("{} ranks are no whole number of nodes of {}", ranks, options.ranks_per_node),
                   "--ranks-per-node", "Start a multiple of it");
-  return ranks / options.ranks_per_node;
+  return {};
 }
 
 bool Options::against(std::string_view peer) const {

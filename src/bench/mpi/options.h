@@ -30,8 +30,8 @@ void add_options(CLI::App& app, Options& options);
 /// Returns the kinds of --buffers; by default one, of GPUs where there are some. Errors: invalid_argument.
 Result<std::vector<Buffers>> buffers_of(const Options& options, bool gpus);
 
-/// Returns how many nodes the ranks are taken for; 1 where the ranks are as they are. Errors: invalid_argument.
-Result<int> nodes_of(const Options& options, int ranks);
+/// Errors: invalid_argument (ranks that --ranks-per-node does not divide into nodes).
+Status check_nodes(const Options& options, int ranks);
 
 /// Largest buffer of a rank: a limit, so that eight ranks fit beside each other in a host's memory.
 inline constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;

@@ -18,6 +18,7 @@
 #include "bench/put/result.h"
 #include "bench/put/version.h"
 #include "comm/job_place.h"
+#include "comm/membership.h"
 #include "machine/known.h"
 #include "node/extras.h"
 
@@ -86,9 +87,8 @@ class Rank {
     if (job_->size() < 2)
       return Status(Code::invalid_argument, "one rank alone has nobody to talk to", {},
                     "Start it as the ranks of a job: mpirun -n 2 sennit-bench-mpi");
-    auto nodes = nodes_of(options_, job_->size());
-    if (!nodes) return nodes.status();
-    nodes_ = *nodes;
+    if (auto status = check_nodes(options_, job_->size()); !status) return status;
+    if (auto status = count_nodes(); !status) return status;
     if (auto status = agree_on_gpus(); !status) return status;
     if (auto status = bind(); !status) return status;
     auto cases = options_.patterns.empty()
@@ -140,6 +140,16 @@ class Rank {
     for (const auto& [lacking, of] : told)
       warnings_.push_back(fmt::format("Left out, since this MPI has no {}: {}. Measure a newer one for them.",
                                       lacking, fmt::join(of, ", ")));
+  }
+
+  /// Ranks are on one node that have one host, network and SENNIT_NODE: no others reach each other's sockets.
+  Status count_nodes() {
+    const auto self = comm::describe_self(job_->rank());
+    if (auto status = job_->agree(self.status()); !status) return status;
+    auto names = job_->gather(fmt::format("{:x}-{:x}-{}", self->host, self->network, self->node));
+    if (!names) return names.status();
+    nodes_ = static_cast<int>(std::set(names->begin(), names->end()).size());
+    return {};
   }
 
   /// Either each rank gets a GPU, or no rank does.
