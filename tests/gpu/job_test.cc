@@ -30,6 +30,7 @@ TEST(Windows, AreMappedWhereverMemoryCanBeShared) {
 }
 
 TEST_P(Kinds, ArriveWholeOverTwoPaths) {
+  if (gpus() < 2) GTEST_SKIP() << kOneGpu;
   const auto [window, local] = GetParam();
   expect_all_right(run_on_gpus(2, {"transfers", window, local, "3", "1", "4099", "16777216", "50000003"},
                                {{"SENNIT_SPLIT", capi::kBothPaths}}));
@@ -54,16 +55,19 @@ INSTANTIATE_TEST_SUITE_P(Memory, Kinds,
                                          std::tuple("segments", "segments"), std::tuple("shared_pool", "malloc")));
 
 TEST(Transfers, BetweenFourRanks) {
+  if (gpus() < 2) GTEST_SKIP() << kOneGpu;
   expect_all_right(run_on_gpus(4, {"transfers", "malloc", "malloc", "2", "4099", "67108864"},
                                {{"SENNIT_SPLIT", capi::kBothPaths}}));
 }
 
 TEST(Transfers, BeyondFourGigabytes) {
+  if (gpus() < 2) GTEST_SKIP() << kOneGpu;
   expect_all_right(run_on_gpus(2, {"transfers", "malloc", "malloc", "1", "4294971395"},
                                {{"SENNIT_SPLIT", "direct=0.9,host0 (sm)=0.1"}, {"SENNIT_TIMEOUT", "60"}}));
 }
 
 TEST(Transfers, OfTwoJobsOnTheSameGpus) {
+  if (gpus() < 2) GTEST_SKIP() << kOneGpu;
   const auto transfers = [] {
     return run_on_gpus(2, {"transfers", "malloc", "malloc", "4", "4099", "67108864"},
                        {{"SENNIT_SPLIT", capi::kBothPaths}});
@@ -79,10 +83,12 @@ TEST(Graphs, ReplayInTurn) {
 }
 
 TEST(Graphs, ReplaySplitMessages) {
+  if (gpus() < 2) GTEST_SKIP() << kOneGpu;
   expect_all_right(run_on_gpus(2, {"graphs", "67108864", "8"}, {{"SENNIT_SPLIT", "direct=0.9,host0 (engine)=0.1"}}));
 }
 
 TEST(Graphs, HoldSeveralMessagesAndDoNotMindPutsOfOtherThreads) {
+  if (gpus() < 2) GTEST_SKIP() << kOneGpu;
   for (const char* split : {"direct=0.9,host0 (engine)=0.1", capi::kBothPaths})
     expect_all_right(run_on_gpus(2, {"captures", "67108864", "4"}, {{"SENNIT_SPLIT", split}}));
 }
@@ -92,6 +98,7 @@ TEST(Registration, FollowsReallocationAtTheSameAddress) {
 }
 
 TEST(HostPath, GoesOnWhileRanksFreeMemory) {
+  if (gpus() < 2) GTEST_SKIP() << kOneGpu;
   expect_all_right(run_on_gpus(2, {"frees", "20", "67108864"}, {{"SENNIT_SPLIT", capi::kBothPaths}}),
                    "all right; host path used");
 }
@@ -99,6 +106,7 @@ TEST(HostPath, GoesOnWhileRanksFreeMemory) {
 class Killed : public testing::TestWithParam<std::string> {};
 
 TEST_P(Killed, InAGigabytePutIsNoticedWithinFiveSeconds) {
+  if (!GetParam().empty() && gpus() < 2) GTEST_SKIP() << kOneGpu;
   const comm::Job job = run_on_gpus(4, {"killed", "2", "1073741824"}, {{"SENNIT_SPLIT", GetParam()}});
   EXPECT_EQ(job.ended.statuses.at(2), 128 + SIGKILL);
   for (int rank = 0; rank < 4; ++rank) {
