@@ -58,6 +58,14 @@ def test_a_map_has_paid_when_it_saved_the_time_to_find_it() -> None:
     assert paid_after(mapped, before) is None
 
 
+def test_exchanges_over_nccl_have_a_table_of_their_own() -> None:
+    rows = data("patterns")["rows"]
+    both = groups(result(rows=[*rows, *(row | {"over": "nccl"} for row in rows)]))
+    title = "2d-torus:2x2,w=3: GPU buffers, 4 ranks on 2 nodes"
+    assert [group.title for group in both] == [title, f"{title}, over NCCL"]
+    assert sentences(both[0]) == sentences(both[1])
+
+
 def test_the_charts_are_those_of_the_paper() -> None:
     (group,) = groups(result())
     gains, paid = charts(group)
@@ -74,7 +82,7 @@ def test_the_charts_are_those_of_the_paper() -> None:
 
 def test_rows_as_csv() -> None:
     lines = to_csv(result()).splitlines()
-    assert lines[0].startswith("machine,date,pattern,variant,map,buffers,bytes")
+    assert lines[0].startswith("machine,date,pattern,variant,map,over,buffers,bytes")
     assert "2;0;3;1" in lines[5]
     assert "part=0.6;low=0.59;high=0.61" in lines[5]
 
@@ -103,7 +111,8 @@ def tree(tmp_path: Path) -> Tree:
 
 def test_maps_are_asked_for_and_measured(tree: Tree) -> None:
     pattern = ["--pattern", "2d-torus:2x2,w=3", "--pattern", "ring:4"]
-    options = ["--buffers", "gpu,host", "--bind", "none", "--ranks-per-node", "2", "--seconds", "0.5"]
+    options = ["--buffers", "gpu,host", "--over", "mpi,nccl", "--nccl", "libnccl.so.2", "--bind", "none"]
+    options += ["--ranks-per-node", "2", "--seconds", "0.5"]
     asked = ["--sizes", "1K,1M", "--machine", "mist"]
     files = ["--json", "r.json", "--html", "r.html"]
     done = tree.sennit("bench", "patterns", *pattern, *options, *asked, *files, PATH=f"{tree.folder}:/bin:/usr/bin")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import drop_in
+import nccl_programs
 import pytest
 from sennit.baselines import mpi
 
@@ -171,6 +172,34 @@ def test_patterns_are_exchanged_by_all_their_maps(found: mpi.Installed, folder: 
     best = torus["contention"]["map"]
     assert best[0] // 2 == best[2] // 2, best
     assert torus["contention"]["predicted_us"] < torus["as it is"]["predicted_us"] <= torus["worst"]["predicted_us"]
+
+
+def test_patterns_are_exchanged_over_nccl_beside_mpi(found: mpi.Installed, folder: Path) -> None:
+    built = nccl_programs.compiled()
+    if isinstance(built, str):
+        pytest.skip(built)
+    options = ["--pattern", PATTERNS[0], "--sizes", "64,40K", "--machine", "hgx-h200-4", "--over", "mpi,nccl"]
+    nccl = {"LD_LIBRARY_PATH": str(built.library), "FAKE_NCCL_LOG": str(folder / "log"), "SENNIT_EMULATE": "1"}
+    result = document(start(found, folder, "patterns", *options, "--buffers", "gpu,host", **nccl))
+    assert result["versions"]["nccl"]
+    assert not any("left out" in said for said in result["warnings"]), result["warnings"]
+    rows = result["rows"]
+    assert all(row["verified"] for row in rows)
+    cases = {(row["over"], row["buffers"], row["bytes"], row["variant"]) for row in rows}
+    maps = {variant for over, _, _, variant in cases if over == "nccl"}
+    assert len(maps) > 1
+    kinds = (("mpi", "gpu"), ("mpi", "host"), ("nccl", "gpu"))
+    assert cases == {(*kind, size, variant) for kind in kinds for size in (64, 40960) for variant in maps}
+    calls = [line.split() for each in folder.glob("log*") for line in each.read_text().splitlines()]
+    carried = [call for call in calls if call[0] in ("Send", "Recv")]
+    assert carried
+    assert all(call[-2:] == ["depth", "1"] for call in carried), "grouped"
+    # The program calls ncclCommInitRank, which sennit's drop-in turns into this.
+    assert sum(call[0] == "CommInitRankConfig" for call in calls) == 4
+
+    refused = start(found, folder, "patterns", *options, "--over", "nccl", "--buffers", "host", **nccl)
+    assert refused.returncode == 3
+    assert "NCCL exchanges GPU buffers alone" in " ".join(refused.stderr.split())
 
 
 # An MPI whose allreduce is wrong on rank 1, wherever its handles are ints or pointers.

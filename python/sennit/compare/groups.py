@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sennit.compare.ratio import LARGEST, NOISE, Ratio, between_runs, speedup
-from sennit.model.result import COLLECTIVE, ENGINE, OWN, Result, Row
+from sennit.model.result import COLLECTIVE, ENGINE, NCCL, OWN, Result, Row
 from sennit.operations import BARRIERS, REDUCING, spoken
 
 BASELINE = ENGINE  # of puts: the copy engine alone, the single path that every program has today
@@ -28,7 +28,8 @@ def title(row: Row) -> str:
     numbers = f"{row.type} {row.operator}"
     ranks = f"{row.ranks} ranks" + (f" on {row.nodes} nodes" if row.nodes > 1 else "")
     if row.pattern:
-        return f"{row.pattern}: {BUFFERS.get(row.buffers, row.buffers)}, {ranks}"
+        over = ", over NCCL" if row.over == NCCL else ""
+        return f"{row.pattern}: {BUFFERS.get(row.buffers, row.buffers)}, {ranks}{over}"
     if row.operation == "training":
         return f"Training: {training_name(row)}, {f'buckets {row.bucket_mb} MB, ' if row.bucket_mb else ''}{ranks}"
     if row.operation.startswith(PROGRAMS):

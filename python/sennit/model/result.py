@@ -94,6 +94,7 @@ class Row(Part):
 
     pattern: str = Field(default="", description="Of an exchange: who sends to whom, such as 2d-torus:2x2,w=3; its "
                          "variant is a map, by all names that it has")  # fmt: skip
+    over: str = Field(default="", description="Of an exchange: nccl (as grouped sends), or mpi, as where it is empty")
     map: list[int] = Field(default=[], description="Of an exchange: the rank that plays each of the pattern's")
 
     median_us: float = Field(gt=0, description="Of one call on the slowest rank, one message (of a window: divided "

@@ -14,7 +14,7 @@ from sennit.programs.problem import Exit, Problem
 from sennit.verbs import patterns, recording, torch, training
 from sennit.verbs.collective import add_verbs
 from sennit.verbs.mpi import add_verb
-from sennit.verbs.options import Csv, Html, Markdown, OnExecutor, ResultFile, examples, executor_arguments
+from sennit.verbs.options import Csv, Html, Markdown, Nccl, OnExecutor, ResultFile, examples, executor_arguments
 from sennit.verbs.recording_gpus import show_cost
 from sennit.verbs.results import Files, show_result
 from sennit.verbs.spelled import Spelled
@@ -91,11 +91,7 @@ def put(
     no_measure: Annotated[
         bool, typer.Option("--no-measure", help="As --no-tune, and do not measure the machine first either.")
     ] = False,
-    # As text: to the loader ./libnccl.so.2 is that file, and libnccl.so.2, which a Path makes of it, any.
-    nccl: Annotated[
-        str | None,
-        typer.Option("--nccl", metavar="FILE", help="libnccl.so.2 or its folder, where the loader does not find it."),
-    ] = None,
+    nccl: Nccl = None,
     ucx_perftest: Annotated[
         str | None, typer.Option("--ucx-perftest", metavar="FILE", help="ucx_perftest, where it is not on PATH.")
     ] = None,

@@ -9,7 +9,17 @@ import typer
 
 from sennit.operations import REDUCING, REGISTERED, VERBS, operation_of, works_in_place
 from sennit.programs import process
-from sennit.verbs.options import PANEL, Csv, Html, Markdown, OnExecutor, ResultFile, examples, executor_arguments
+from sennit.verbs.options import (
+    PANEL,
+    Csv,
+    Html,
+    Markdown,
+    Nccl,
+    OnExecutor,
+    ResultFile,
+    examples,
+    executor_arguments,
+)
 from sennit.verbs.results import Files, show_result
 from sennit.verbs.tune import check_nccl
 
@@ -111,12 +121,7 @@ def _add_verb(app: typer.Typer, name: str, explained: str, epilog: str) -> None:
         skew: Annotated[
             float | None, typer.Option(min=0, metavar="US", help="By which the last rank starts each run later.")
         ] = None,
-        nccl: Annotated[
-            str | None,
-            typer.Option(
-                "--nccl", metavar="FILE", help="libnccl.so.2 or its folder, where the loader does not find it."
-            ),
-        ] = None,
+        nccl: Nccl = None,
         json_file: ResultFile = None,
         csv: Csv = None,
         markdown_file: Markdown = None,

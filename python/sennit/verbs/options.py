@@ -44,6 +44,11 @@ OnMachine = Annotated[
     str | None,
     typer.Option("--machine", help="A machine's name or file, instead of this machine.", metavar="NAME|FILE"),
 ]
+# As text: to the loader ./libnccl.so.2 is that file, and libnccl.so.2, which a Path makes of it, any.
+Nccl = Annotated[
+    str | None,
+    typer.Option("--nccl", metavar="FILE", help="libnccl.so.2 or its folder, where the loader does not find it."),
+]
 WhatIf = Annotated[
     list[str] | None,
     typer.Option(

@@ -5,20 +5,23 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import tempfile
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from sennit.model.result import NCCL
 from sennit.programs import launcher, process
 from sennit.programs.handed_on import preloaded
 from sennit.programs.map import PROGRAM as MAPPER
 from sennit.programs.preloading import library_to_preload
 from sennit.programs.problem import Exit, Problem
 from sennit.verbs.mpi import PROGRAM, BoundRanks, RanksPerNode, SecondsEach, Start
-from sennit.verbs.options import Csv, Html, Launcher, Markdown, MpiLibrary, OnMachine, ResultFile, examples
+from sennit.verbs.options import Csv, Html, Launcher, Markdown, MpiLibrary, Nccl, OnMachine, ResultFile, examples
 from sennit.verbs.results import Files, show_result
+from sennit.verbs.tune import check_nccl, torchs_nccl
 
 SIZES = "1K,4K,16K,64K,256K,1M,4M,16M"
 FEWEST = 4  # ranks by default: of two, any order is as good
@@ -26,6 +29,7 @@ EXAMPLES = examples(
     "sennit bench patterns",
     "sennit bench patterns --pattern 2d-torus:2x2,w=3 --ranks-per-node 2 --html patterns.html",
     "sennit bench patterns --pattern 2d-torus:4x2 --pattern parallel:tp=2,dp=4 --sizes 64K,1M,16M --json p.json",
+    "sennit bench patterns --over mpi,nccl",
     "sennit bench patterns --pattern 2d-stencil:2x2,w=3 --buffers host --machine dgx-1v",
 )
 
@@ -48,6 +52,13 @@ def patterns(
         str | None, typer.Option(metavar="SIZE,…", help="Of a message, for example 1K,1M.", show_default=SIZES)
     ] = None,
     buffers: Annotated[str | None, typer.Option(metavar="KIND,…", help="gpu, host or managed.")] = None,
+    over: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME,…", help="What carries messages: mpi, nccl (grouped sends) or both.", show_default="mpi"
+        ),
+    ] = None,
+    nccl: Nccl = None,
     ranks: Annotated[
         int | None,
         typer.Option("--ranks", "-n", min=2, metavar="N", help="Default: the pattern's; else one a GPU, at least 4."),
@@ -63,13 +74,17 @@ def patterns(
     markdown_file: Markdown = None,
     html_file: Html = None,
 ) -> None:
-    """Measure what a map of ranks to GPUs gains: every rank sends to its neighbours at once, by MPI, in the order as
-    it is, by the map of each metric of sennit map, in a random order and in the worst, in turns.
+    """Measure what a map of ranks to GPUs gains: every rank sends to its neighbours at once, by MPI or NCCL, in the
+    order as it is, by the map of each metric of sennit map, in a random order and in the worst, in turns.
 
     The ranks of one job play each other's parts, so nothing is started again in between. Every byte is checked in a
     separate exchange before anything is timed."""
     files = Files(json_file, csv, markdown_file, html_file)
     files.check()
+    if nccl is not None:
+        check_nccl(nccl)
+    elif NCCL in (over or "").split(","):
+        nccl = torchs_nccl(sys.path)
     found = launcher.find(start)
     asked = pattern or paper_patterns(ranks or max(FEWEST, launcher.gpus(os.environ)))
     maps = _maps(asked, sizes or SIZES, machine, ranks_per_node)
@@ -78,6 +93,8 @@ def patterns(
         raise Problem(f"the pattern {asked[0]} has {whole} ranks, and -n says {ranks}", "Leave -n out", Exit.USAGE)
     options: dict[str, object] = {
         "--buffers": buffers,
+        "--over": over,
+        "--nccl": nccl,
         "--bind": bind.value if bind else None,
         "--ranks-per-node": ranks_per_node,
         "--seconds": seconds,

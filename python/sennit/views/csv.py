@@ -19,8 +19,8 @@ COLUMNS = {
     "median_us spread_us min_us p95_us host_us gbps busbw_gbps plan blocks sms verified",
     BENCH_MPI: "operation osu variant buffers bytes window in_place type operator ranks nodes calls repetitions "
     "median_us spread_us min_us p95_us gbps sennit verified",
-    PATTERNS: "pattern variant map buffers bytes ranks nodes calls repetitions median_us spread_us min_us p95_us "
-    "gbps saved predicted_us links_us found_ms verified",
+    PATTERNS: "pattern variant map over buffers bytes ranks nodes calls repetitions median_us spread_us min_us "
+    "p95_us gbps saved predicted_us links_us found_ms verified",
     TORCH: "operation variant way bytes type ranks runs calls repetitions median_us spread_us host_us host_spread_us "
     "host_of_runs_us plan verified",
     TRAINING: "model parallel batch bucket_mb step variant ranks runs steps median_us spread_us silent_us "

@@ -13,6 +13,8 @@
 
 namespace sennit::bench::mpi {
 
+class OverNccl;
+
 /// Describes what one rank does in one variant: its buffers, and whose functions are called.
 struct Batch {
   Layout layout;
@@ -23,6 +25,7 @@ struct Batch {
   /// Copies of the two by hand, in pinned memory, which MPI gets instead. Null where MPI gets the program's own.
   std::byte* staged_input = nullptr;
   std::byte* staged_output = nullptr;
+  OverNccl* nccl = nullptr;  ///< which carries an exchange; null: MPI does
 
   bool by_hand() const { return staged_input != nullptr; }
 };

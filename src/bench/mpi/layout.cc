@@ -32,6 +32,7 @@ std::string describe(const Case& what) {
   if (has_window(what.operation)) text += fmt::format(", window {}", what.window);
   if (what.in_place) text += ", in place";
   if (has_size(what.operation)) text += fmt::format(", {} buffers", name(what.buffers));
+  if (what.over == Over::nccl) text += ", over NCCL";
   return text;
 }
 

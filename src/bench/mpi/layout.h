@@ -24,6 +24,12 @@ constexpr bool any_gpu(Buffers buffers) {
   return buffers != Buffers::host;
 }
 
+/// Says what carries the messages of an exchange.
+enum class Over { mpi, nccl };
+constexpr std::string_view name(Over over) {
+  return over == Over::nccl ? "nccl" : "mpi";
+}
+
 /// `bytes`: of one message, as the OSU benchmarks count them: what one rank gives another, or the root, or all.
 struct Case {
   Operation operation = Operation::latency;
@@ -33,6 +39,7 @@ struct Case {
   bool in_place = false;
   Style style = Style::blocking;
   std::shared_ptr<const Pattern> pattern = nullptr;  ///< of an exchange; null of all others
+  Over over = Over::mpi;
 
   Benchmark benchmark() const { return {operation, style}; }
   /// Counts the messages of one call that follow each other, and share its time.

@@ -84,6 +84,10 @@ Status Memories::wait() {
   return lane_ != nullptr ? lane_->synchronize() : Status();
 }
 
+void* Memories::stream() const {
+  return lane_ != nullptr ? lane_->native() : nullptr;
+}
+
 Status Memories::copy(void* dst, const void* src, std::uint64_t bytes) {
   auto status = begin_copy(dst, src, bytes);
   return status.ok() ? wait() : status;

@@ -33,6 +33,9 @@ class Memories {
   /// Begins a copy between any of them; done after wait().
   Status begin_copy(void* dst, const void* src, std::uint64_t bytes);
   Status wait();
+  /// Returns the cudaStream_t of those copies, for other libraries' work; null without a GPU, or with an emulated
+  /// one.
+  void* stream() const;
   Status copy(void* dst, const void* src, std::uint64_t bytes);
 
  private:

@@ -85,6 +85,10 @@ void add_options(CLI::App& app, Options& options) {
          "Instead of --operations: exchanges of the patterns and by the maps that `sennit-map variants` wrote "
          "to this file")
       ->check(CLI::ExistingFile);
+  app.add_option("--over", options.over, "What carries those exchanges: mpi (default), or nccl as grouped sends")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"mpi", "nccl"}));
+  app.add_option("--nccl", options.nccl, "libnccl.so.2, or the folder that holds it");
   app.add_option("--seconds", options.seconds, "Time for each variant of each size")
       ->check(CLI::Range(0.001, 3600.0));
   app.add_flag("--progress", options.progress, "Report progress on stderr, one JSON line a step");
@@ -99,6 +103,13 @@ Result<std::vector<Buffers>> buffers_of(const Options& options, bool gpus) {
   }
   if (places.empty()) places = {gpus ? Buffers::gpu : Buffers::host};
   return places;
+}
+
+std::vector<Over> over_of(const Options& options) {
+  std::vector<Over> found;
+  for (const Over each : {Over::mpi, Over::nccl})
+    if (std::ranges::count(options.over, name(each)) != 0) found.push_back(each);
+  return found;
 }
 
 Status check_nodes(const Options& options, int ranks) {

@@ -15,8 +15,9 @@ inline constexpr const char* kRecorded = "recorded";
 struct Options {
   std::vector<std::string> operations = {"latency", "bandwidth", "bidirectional", "allreduce", "bcast", "alltoall"};
   std::vector<std::string> sizes, buffers, versus;
+  std::vector<std::string> over = {"mpi"};  ///< by what exchanges of patterns are carried
   std::vector<int> windows = {1, 64};
-  std::string type = "float32", op = "sum", library, bind = "auto", patterns;
+  std::string type = "float32", op = "sum", library, nccl, bind = "auto", patterns;
   double seconds = 0.3;
   int ranks_per_node = 0;  ///< 0: as they are
   bool in_place = false, direct = false, progress = false;
@@ -29,6 +30,9 @@ void add_options(CLI::App& app, Options& options);
 
 /// Returns the kinds of --buffers; by default one, of GPUs where there are some. Errors: invalid_argument.
 Result<std::vector<Buffers>> buffers_of(const Options& options, bool gpus);
+
+/// Returns what carries exchanges of patterns, each once.
+std::vector<Over> over_of(const Options& options);
 
 /// Errors: invalid_argument (ranks that --ranks-per-node does not divide into nodes).
 Status check_nodes(const Options& options, int ranks);

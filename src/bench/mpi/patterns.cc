@@ -42,7 +42,7 @@ bool is_permutation(const Json& map, int ranks) {
 }  // namespace
 
 Result<std::vector<PatternCase>> patterns_in(const Json& document, const std::vector<Buffers>& buffers,
-                                             unsigned element_bytes, int ranks) {
+                                             const std::vector<Over>& over, unsigned element_bytes, int ranks) {
   const Json* const cases = member(document, "cases", &Json::is_array);
   if (cases == nullptr || !document.contains("kind") || document["kind"] != "map variants")
     return wrong("it is no document of kind \"map variants\"");
@@ -80,20 +80,23 @@ Result<std::vector<PatternCase>> patterns_in(const Json& document, const std::ve
       mapped.found_ms = number_in(variant, "found_ms");
       one.maps.push_back(std::move(mapped));
     }
-    for (const Buffers where : buffers) {
-      found.push_back(one);
-      found.back().what.buffers = where;
-    }
+    for (const Buffers where : buffers)
+      for (const Over carrier : over) {
+        if (carrier == Over::nccl && where != Buffers::gpu) continue;
+        found.push_back(one);
+        found.back().what.buffers = where;
+        found.back().what.over = carrier;
+      }
   }
   if (found.empty()) return wrong("it has no cases");
   return found;
 }
 
 Result<std::vector<PatternCase>> read_patterns(const std::string& file, const std::vector<Buffers>& buffers,
-                                               unsigned element_bytes, int ranks) {
+                                               const std::vector<Over>& over, unsigned element_bytes, int ranks) {
   const auto document = read_json(file);
   if (!document) return of_arguments(document.status());
-  return patterns_in(*document, buffers, element_bytes, ranks);
+  return patterns_in(*document, buffers, over, element_bytes, ranks);
 }
 
 }  // namespace sennit::bench::mpi

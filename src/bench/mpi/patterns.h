@@ -24,11 +24,12 @@ struct PatternCase {
   std::vector<PatternMap> maps;
 };
 
-/// `buffers`: each case is measured in all of these. Errors: those of reading a file; invalid_argument (another
-/// document, a pattern of other ranks than the job's, a map that is no permutation; names the pattern).
+/// `buffers`, `over`: each case is measured in all of these and over each of those; NCCL has GPU buffers alone.
+/// Errors: those of reading a file; invalid_argument (another document, a pattern of other ranks than the job's, a
+/// map that is no permutation; names the pattern).
 Result<std::vector<PatternCase>> read_patterns(const std::string& file, const std::vector<Buffers>& buffers,
-                                               unsigned element_bytes, int ranks);
+                                               const std::vector<Over>& over, unsigned element_bytes, int ranks);
 Result<std::vector<PatternCase>> patterns_in(const Json& document, const std::vector<Buffers>& buffers,
-                                             unsigned element_bytes, int ranks);
+                                             const std::vector<Over>& over, unsigned element_bytes, int ranks);
 
 }  // namespace sennit::bench::mpi

@@ -13,6 +13,7 @@
 
 #include "bench/measure/watchdog.h"
 #include "bench/mpi/binding.h"
+#include "bench/mpi/over_nccl.h"
 #include "bench/mpi/patterns.h"
 #include "bench/mpi/result.h"
 #include "bench/put/result.h"
@@ -63,6 +64,7 @@ class Rank {
     if (!job) return job.status();
     job_ = std::move(*job);
     const Status status = measure_all();
+    nccl_.reset();
     // Said before any rank ends: launchers end all others when one ends with an error.
     const Exit exit = status.ok() ? Exit::ok : reports() ? fail(status) : exit_of(status);
     job_->finish();
@@ -99,6 +101,7 @@ class Rank {
     leave_out_lacking(*cases);
     find_sennit();
     Rig rig(*job_, *memories_, numbers_.reduction);
+    if (nccl_ != nullptr) rig.use(*nccl_);
     if (auto status = rig.make_room(cases->list); !status) return status;
 
     const Progress progress(options_.progress && reports());
@@ -119,13 +122,35 @@ class Rank {
   Result<Cases> cases_of_patterns() {
     const auto buffers = buffers_of(options_, has_gpu_);
     if (!buffers) return buffers.status();
+    auto over = over_of(options_);
+    if (over.back() == Over::nccl)
+      if (Status status = std::move(open_nccl(*buffers)).in("--over nccl"); !status) {
+        if (over.size() == 1) return status;
+        warnings_.push_back(fmt::format("NCCL is left out: {}. {}.", status.what(), status.remedy()));
+        over.pop_back();
+      }
     auto patterns =
-        read_patterns(options_.patterns, *buffers, device::bytes_of(numbers_.reduction.type), job_->size());
+        read_patterns(options_.patterns, *buffers, over, device::bytes_of(numbers_.reduction.type), job_->size());
     if (!patterns) return patterns.status();
     patterns_ = std::move(*patterns);
     Cases cases;
     for (const PatternCase& each : patterns_) cases.list.push_back(each.what);
     return cases;
+  }
+
+  /// Opens NCCL where it can carry the exchanges. Errors, the same on every rank: unsupported, not_found, NCCL's.
+  Status open_nccl(const std::vector<Buffers>& buffers) {
+    if (std::ranges::count(buffers, Buffers::gpu) == 0)
+      return {Code::unsupported, "NCCL exchanges GPU buffers alone", {}, "Measure --buffers gpu"};
+    if (options_.ranks_per_node > 0)
+      return {Code::unsupported, "NCCL would go between such nodes as within one", {}, "Leave --ranks-per-node out"};
+    if (shares_gpu_) return {Code::unsupported, "NCCL needs a GPU for each rank", {}, "Start at most one rank a GPU"};
+    auto opened = OverNccl::open(*job_, *memories_, options_.nccl);
+    if (opened.status().code() == Code::not_found)
+      return {Code::not_found, opened.status().what(), {}, "Install NCCL, or give --nccl FILE"};
+    if (!opened) return opened.status();
+    nccl_ = std::move(*opened);
+    return {};
   }
 
   /// Leaves out operations that came with MPI 4.0 and that an older MPI lacks; where no other is left, that is all
@@ -168,6 +193,7 @@ class Rank {
       const auto shared = fmt::format("{} ranks share the GPU {}", of(name), name);
       if (!options_.patterns.empty()) {
         // Maps are of interest for several ranks a GPU, too; what two ranks of one send each other takes no link.
+        shares_gpu_ = true;
         warnings_.push_back(shared + ": they take turns on it; start MPS for them to work at once.");
         break;
       }
@@ -281,6 +307,7 @@ class Rank {
     for (std::string& sentence : unsteady(rows_)) warnings_.push_back(std::move(sentence));
     outcome.warnings = warnings_;
     outcome.versions = {{"sennit", put::version()}, {"mpi", job_->version()}};
+    if (nccl_ != nullptr) outcome.versions["nccl"] = nccl_->version();
     std::set<std::uint64_t> sizes;
     for (const Case& what : cases)
       if (has_size(what.operation)) sizes.insert(what.bytes);
@@ -308,13 +335,14 @@ class Rank {
   Numbers numbers_;
   std::unique_ptr<Memories> memories_;
   Status gpu_status_;
-  bool has_gpu_ = false, has_sennit_ = false;
+  bool has_gpu_ = false, has_sennit_ = false, shares_gpu_ = false;
   OpenLibrary library_;
   std::unique_ptr<Job> job_;
   std::string binding_;
   std::vector<int> cores_;
   std::vector<std::string> models_, warnings_;
   std::vector<PatternCase> patterns_;
+  std::unique_ptr<OverNccl> nccl_;
   Json rows_ = Json::array();
 };
 

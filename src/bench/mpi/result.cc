@@ -51,6 +51,7 @@ Json map_to_json(const Layout& layout, const PatternMap& mapped, const Numbers& 
   row["gbps"] =
       gigabytes_per_second(static_cast<std::uint64_t>(layout.what.pattern->traffic.bytes()), times.summary.median_us);
   row["pattern"] = layout.what.pattern->name;
+  row["over"] = name(layout.what.over);
   row["map"] = mapped.variant.map;
   row["predicted_us"] = mapped.predicted_us;
   row["links_us"] = mapped.links_us;

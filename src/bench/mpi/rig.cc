@@ -64,6 +64,7 @@ Batch Rig::batch(const Case& what, const Variant& variant) const {
     batch.layout.part = std::make_shared<const Part>(part_of(*what.pattern, variant.map, job_.rank()));
   batch.with_sennit = variant.with_sennit;
   batch.variant = variant.name;
+  if (what.over == Over::nccl) batch.nccl = nccl_;
   const Layout& layout = batch.layout;
   const auto input_of = [&](const Room& room) {
     return (layout.one_buffer() ? room.output : room.input).data() + layout.input_at();

@@ -40,6 +40,9 @@ class Rig {
   /// behind the output. Collective. Errors, the same on every rank, naming it: corrupt; those of the call.
   Status verify(const Case& what, const Variant& variant);
 
+  /// Lets it carry the exchanges that are to go over NCCL; it has to be there as long as the rig.
+  void use(OverNccl& nccl) { nccl_ = &nccl; }
+
   /// Times all variants in turns, for some `seconds` each. Collective.
   Result<std::vector<Times>> time(const Case& what, const std::vector<Variant>& variants, double seconds);
 
@@ -58,6 +61,7 @@ class Rig {
   Job& job_;
   Memories& memories_;
   device::Reduction reduction_;
+  OverNccl* nccl_ = nullptr;
   Room gpu_, managed_, host_, staged_;
 };
 

@@ -18,6 +18,26 @@ bool look_up(void* handle, const char* symbol, Function& function) {
   return function != nullptr;
 }
 
+/// Returns whether all functions of NCCL 2.7 are there.
+bool look_up_all(void* handle, NcclLibrary& library) {
+  if (!(look_up(handle, "ncclGetVersion", library.version) && look_up(handle, "ncclGetUniqueId", library.unique_id) &&
+        look_up(handle, "ncclCommInitRank", library.init) && look_up(handle, "ncclCommAbort", library.abort) &&
+        look_up(handle, "ncclSend", library.send) && look_up(handle, "ncclRecv", library.receive) &&
+        look_up(handle, "ncclAllReduce", library.all_reduce) &&
+        look_up(handle, "ncclReduceScatter", library.reduce_scatter) &&
+        look_up(handle, "ncclAllGather", library.all_gather) && look_up(handle, "ncclReduce", library.reduce) &&
+        look_up(handle, "ncclBroadcast", library.broadcast) &&
+        look_up(handle, "ncclGroupStart", library.group_start) &&
+        look_up(handle, "ncclGroupEnd", library.group_end) && look_up(handle, "ncclGetErrorString", library.text)))
+    return false;
+  (void)look_up(handle, "ncclAlltoAll", library.all_to_all);
+  (void)look_up(handle, "ncclGather", library.gather);
+  (void)look_up(handle, "ncclScatter", library.scatter);
+  (void)(look_up(handle, "ncclMemAlloc", library.allocate) && look_up(handle, "ncclMemFree", library.free) &&
+         look_up(handle, "ncclCommWindowRegister", library.open_window));
+  return true;
+}
+
 }  // namespace
 
 Result<NcclLibrary> open_nccl_library(const std::string& given) {
@@ -40,25 +60,15 @@ Result<NcclLibrary> open_nccl_library(const std::string& given) {
       continue;
     }
     NcclLibrary library;
-    if (look_up(handle, "ncclGetVersion", library.version) && look_up(handle, "ncclGetUniqueId", library.unique_id) &&
-        look_up(handle, "ncclCommInitRank", library.init) && look_up(handle, "ncclCommAbort", library.abort) &&
-        look_up(handle, "ncclSend", library.send) && look_up(handle, "ncclRecv", library.receive) &&
-        look_up(handle, "ncclAllReduce", library.all_reduce) &&
-        look_up(handle, "ncclReduceScatter", library.reduce_scatter) &&
-        look_up(handle, "ncclAllGather", library.all_gather) && look_up(handle, "ncclReduce", library.reduce) &&
-        look_up(handle, "ncclBroadcast", library.broadcast) &&
-        look_up(handle, "ncclGroupStart", library.group_start) &&
-        look_up(handle, "ncclGroupEnd", library.group_end) && look_up(handle, "ncclGetErrorString", library.text)) {
-      (void)look_up(handle, "ncclAlltoAll", library.all_to_all);
-      (void)look_up(handle, "ncclGather", library.gather);
-      (void)look_up(handle, "ncclScatter", library.scatter);
-      (void)(look_up(handle, "ncclMemAlloc", library.allocate) && look_up(handle, "ncclMemFree", library.free) &&
-             look_up(handle, "ncclCommWindowRegister", library.open_window));
-      return library;
-    }
+    if (look_up_all(handle, library)) return library;
     why = name + " lacks a function of NCCL 2.7";
   }
   return Status(Code::not_found, why);
+}
+
+NcclLibrary as_programs_reach(const NcclLibrary& own) {
+  NcclLibrary reached;
+  return look_up_all(RTLD_DEFAULT, reached) ? reached : own;
 }
 
 }  // namespace sennit::bench

@@ -47,4 +47,8 @@ struct NcclLibrary {
 /// open for the rest of the process: NCCL leaves threads behind. Errors: not_found.
 Result<NcclLibrary> open_nccl_library(const std::string& given);
 
+/// Returns the functions as a program reaches them that is linked with NCCL: those of a library that is preloaded,
+/// which goes on to `own`; where none is, they are `own`.
+NcclLibrary as_programs_reach(const NcclLibrary& own);
+
 }  // namespace sennit::bench

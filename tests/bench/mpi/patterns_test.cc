@@ -26,8 +26,8 @@ Json document() {
              {"variants", {{{"name", "as it is"}, {"map", {0, 1, 2, 3}}, {"exchange_us", 100}}, swapped}}}}}};
 }
 
-Result<std::vector<PatternCase>> read(const Json& json, int ranks = 4) {
-  return patterns_in(json, {Buffers::gpu, Buffers::host}, 4, ranks);
+Result<std::vector<PatternCase>> read(const Json& json, int ranks = 4, const std::vector<Over>& over = {Over::mpi}) {
+  return patterns_in(json, {Buffers::gpu, Buffers::host}, over, 4, ranks);
 }
 
 TEST(MpiPatterns, EachIsMeasuredInAllBuffersByAllMaps) {
@@ -43,6 +43,16 @@ TEST(MpiPatterns, EachIsMeasuredInAllBuffersByAllMaps) {
   EXPECT_EQ(host.maps[1].links_us, 20);
   EXPECT_EQ(host.maps[0].found_ms, 0);
   EXPECT_EQ(Layout::room(host.what, 4), 2u * (3 + 1) * 1024);
+}
+
+TEST(MpiPatterns, OverNcclThereAreGpuBuffersAlone) {
+  const auto cases = read(document(), 4, {Over::mpi, Over::nccl});
+  ASSERT_TRUE(cases) << cases.status().text();
+  ASSERT_EQ(cases->size(), 3u);
+  EXPECT_EQ(describe((*cases)[1].what), "2d-torus:2x2,w=3 of 1 KiB, gpu buffers, over NCCL");
+  EXPECT_EQ((*cases)[2].what.over, Over::mpi);
+  const Layout layout{(*cases)[1].what, 0, 4};
+  EXPECT_EQ(map_to_json(layout, (*cases)[1].maps[0], kFloats, {})["over"], "nccl");
 }
 
 TEST(MpiPatterns, WhatCannotBeExchangedIsRefusedWithItsName) {

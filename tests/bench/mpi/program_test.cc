@@ -42,6 +42,7 @@ TEST(BenchMpi, WrongUsageIsToldBeforeMpiStarts) {
       {{"--vs", "ucx"}, "--vs"},
       {{"--window", "0"}, "--window"},
       {{"--bind", "all"}, "--bind"},
+      {{"--over", "ucx"}, "--over"},
       {{"--buffers", "host", "--library", "/nonexistent/libmpi.so.40"}, "/nonexistent/libmpi.so.40"},
       {{"--buffers", "host", "--library", "libm.so.6"}, "is no MPI whose ABI is known"}};
   for (const auto& [arguments, text] : cases) {
