@@ -34,8 +34,11 @@ Result<Exit> merge_folder(const std::string& folder, const std::string& trace) {
     return Status(Code::invalid_argument, fmt::format("the folder cannot be read: {}", error.message()), folder,
                   "Name a folder that sennit profile wrote");
   if (files.empty())
-    return Status(Code::invalid_argument, "no process wrote anything here: the program called neither MPI nor NCCL",
-                  folder, "Name a folder that sennit profile wrote");
+    return Status(
+        Code::invalid_argument,
+        "no process wrote anything here: the program called neither MPI nor NCCL, or no file could be made, which "
+        "it has said then",
+        folder, "Name a folder that sennit profile wrote");
   std::ranges::sort(files);
   const auto read = [&](std::size_t i) { return profile::read_rank(files[i]); };
   auto merged = profile::merge(files.size(), read);

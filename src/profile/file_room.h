@@ -1,4 +1,4 @@
-// The room of a file that is mapped at its full size.
+// The room that a process's file has, and the lack of it.
 #pragma once
 
 #include <sys/mman.h>
@@ -7,6 +7,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <string>
+
+#include "base/status.h"
 
 namespace sennit::profile {
 
@@ -25,5 +28,9 @@ inline std::uint64_t largest_file() {
   const bool is_limited = getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
   return is_limited ? limit.rlim_cur : std::numeric_limits<std::uint64_t>::max();
 }
+
+/// The error of a file that cannot be made or written, by errno: out_of_memory (the disk, the quota or a limit),
+/// permission_denied, system_error.
+Status file_error(const char* what, int error, const std::string& where);
 
 }  // namespace sennit::profile

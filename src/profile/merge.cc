@@ -49,6 +49,14 @@ std::map<std::size_t, LeftOut> of_other_runs(std::vector<Process>& processes) {
   return others;
 }
 
+/// Processes that are no rank and have communicated nothing: a program that asked for a version before it became
+/// another one, or a helper that has a library loaded. They are left out where there are others, as means are over
+/// all.
+void leave_out_idle(std::vector<Process>& processes) {
+  const auto is_idle = [](const Process& one) { return one.rank.rank < 0 && one.rank.sums.empty(); };
+  if (!std::ranges::all_of(processes, is_idle)) std::erase_if(processes, is_idle);
+}
+
 /// Calls with equal keys are one row.
 using RowKey =
     std::tuple<std::string, std::uint32_t, std::uint8_t, Memory, Memory, std::string, std::string, std::string>;
@@ -240,6 +248,7 @@ Result<Profile> merge(std::size_t files, ReadFile read) {
       processes.push_back({std::move(*rank), i});
     }
     if (processes.empty()) return unreadable;
+    leave_out_idle(processes);
     const auto others = of_other_runs(processes);
     left_out.insert(others.begin(), others.end());
     again = !others.empty();

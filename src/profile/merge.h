@@ -89,8 +89,9 @@ using ReadFile = FunctionRef<Result<Rank>(std::size_t)>;
 
 /// Merges the files of a job. Messages between two ranks are the sender's, or the receiver's where the sender's file
 /// is missing. Files that cannot be read, and those of another run, are left out: a run is that of the process which
-/// started first. The result depends neither on the order of the files, nor on that of their threads. Errors:
-/// invalid_argument (there is none), the first file's where none can be read.
+/// started first. Processes of no rank that did nothing are no part of it. The result depends neither on the order of
+/// the files, nor on that of their threads. Errors: invalid_argument (there is none), the first file's where none can
+/// be read.
 Result<Profile> merge(std::size_t files, ReadFile read);
 Result<Profile> merge(const std::vector<Rank>& ranks);
 

@@ -62,17 +62,6 @@ typename Table::value_type* find(Table& table, std::uint64_t key, std::uint32_t 
   return nullptr;
 }
 
-Status failed(const char* what, int error, const std::string& where) {
-  const bool full = error == ENOSPC || error == EDQUOT || error == ENOMEM || error == EFBIG;
-  const bool forbidden = error == EACCES || error == EPERM || error == EROFS;
-  return Status(full        ? Code::out_of_memory
-                : forbidden ? Code::permission_denied
-                            : Code::system_error,
-                fmt::format("{}: {}", what, std::strerror(error)), where,
-                full ? "Free space there, or name another folder: sennit profile -o FOLDER"
-                     : "Name a folder that can be written to: sennit profile -o FOLDER");
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Recorder>> Recorder::map(int file, std::uint64_t bytes, Clock clock) {
@@ -82,11 +71,11 @@ Result<std::unique_ptr<Recorder>> Recorder::map(int file, std::uint64_t bytes, C
                   fmt::format("Use {} or more", format_bytes(sizeof(Tables) + sizeof(Block))));
   if (file >= 0) {
     if (const int error = posix_fallocate(file, 0, static_cast<off_t>(bytes)); error != 0)
-      return failed("the profile's file cannot have its size", error, {});
+      return file_error("the profile's file cannot have its size", error, {});
   }
   const int flags = file >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
   void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, file, 0);
-  if (memory == MAP_FAILED) return failed("the profile's file cannot be mapped", errno, {});
+  if (memory == MAP_FAILED) return file_error("the profile's file cannot be mapped", errno, {});
   make_writable(static_cast<std::byte*>(memory), bytes);
   return std::unique_ptr<Recorder>(new Recorder(static_cast<std::byte*>(memory), bytes, clock, begin));
 }
@@ -104,7 +93,7 @@ Result<std::unique_ptr<Recorder>> Recorder::create(const std::filesystem::path& 
     bytes = most;
   }
   const UniqueFd opened(open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (!opened) return failed("the profile's file cannot be made", errno, file.string());
+  if (!opened) return file_error("the profile's file cannot be made", errno, file.string());
   auto made = map(opened.get(), bytes, clock);
   if (!made) {
     unlink(file.c_str());

@@ -44,7 +44,8 @@ class Recorder {
   /// system_error.
   static Result<std::unique_ptr<Recorder>> create(const std::filesystem::path& file, std::uint64_t bytes = kFileBytes,
                                                   Clock clock = Clock::monotonic());
-  /// Makes one in memory alone, for tests. Errors: invalid_argument, out_of_memory.
+  /// Makes one in memory alone: what is not saved (save.h) goes with the process. Errors: invalid_argument,
+  /// out_of_memory.
   static Result<std::unique_ptr<Recorder>> in_memory(std::uint64_t bytes = kFileBytes,
                                                      Clock clock = Clock::monotonic());
   ~Recorder();

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import stat
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from conftest import ROOT, Programs, check_snapshot, data, shown
 from sennit.model.document import parse
 from sennit.model.profile import Profile
 from sennit.programs.problem import Problem
+from sennit.verbs import profile as verb
 from sennit.verbs.profile import is_of_launcher, make_folder, seconds_of
 from sennit.views.profile_text import headline, print_profile
 
@@ -106,6 +109,24 @@ def test_a_folder_is_new_and_its_owners_alone(tmp_path: Path) -> None:
         make_folder(None, is_rank=True)
     with pytest.raises(Problem, match="cannot be made"):
         make_folder(tmp_path / "none" / "run", is_rank=False)
+
+
+def test_a_full_disk_takes_the_document_and_not_the_summary(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def full(file: Path, text: str, **_: Any) -> int:
+        with file.open("w") as half:
+            half.write(text[:100])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(verb, "merged", lambda _: data("profile"))
+    monkeypatch.setattr(verb, "machine_of", lambda *_: None)
+    monkeypatch.setattr(Path, "write_text", full)
+    verb.summarize(tmp_path)
+    said = " ".join(capfd.readouterr().err.split())
+    assert "of run time went into communication" in said
+    assert f"sennit: no report: {tmp_path / 'profile.json'}: No space left on device" in said
+    assert not [*tmp_path.iterdir()], "half a document is none"
 
 
 @pytest.mark.parametrize(

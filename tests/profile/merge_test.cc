@@ -138,6 +138,17 @@ TEST(Merge, LeavesFilesOfAnotherRunOut) {
 }
 
 /// A file that cannot be read is left out, unless there is no other one.
+TEST(Merge, LeavesProcessesOutThatAreNoRankAndDidNothing) {
+  const MadeUp idle(-1, -1);
+  EXPECT_EQ(merge({idle.read().value()}).value().ranks.size(), 1u) << "where there are no others";
+  const MadeUp other(-1, -1), rank(0, 1);
+  other.call("MPI_Bcast", 1, 2);
+  rank.call("MPI_Bcast", 1, 2);
+  const Profile merged = merge({idle.read().value(), other.read().value(), rank.read().value()}).value();
+  EXPECT_EQ(merged.ranks.size(), 2u);
+  EXPECT_TRUE(merged.left_out.empty()) << "nothing is missing";
+}
+
 TEST(Merge, LeavesUnreadableFilesOut) {
   const std::vector<Rank> ranks = two_ranks();
   const auto read = [&](std::size_t i) -> Result<Rank> {

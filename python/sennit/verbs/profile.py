@@ -148,16 +148,26 @@ def summarize(folder: Path) -> None:
         found = parse(Profile, document, str(folder))
         machine = machine_of(found, folder)
         document = beside_links(document, found, machine)
-        (folder / DOCUMENT).write_text(json.dumps(document) + "\n", encoding="utf-8")
-        if machine is not None:
-            (folder / MACHINE).write_text(json.dumps(machine, indent=1) + "\n", encoding="utf-8")
         found = parse(Profile, document, str(folder))
         print_summary(found, advise(found), screen)
+        keep(folder / DOCUMENT, json.dumps(document) + "\n")
+        if machine is not None:
+            keep(folder / MACHINE, json.dumps(machine, indent=1) + "\n")
         screen.print(Text(f"More: sennit report {os.path.relpath(folder)}"), soft_wrap=True)
     except Problem as problem:
         screen.print(Text(f"sennit: no summary: {problem.what}"), soft_wrap=True)
     except OSError as error:
-        screen.print(Text(f"sennit: no summary: {folder / DOCUMENT}: {error.strerror}"), soft_wrap=True)
+        screen.print(Text(f"sennit: no report: {error.filename or folder}: {error.strerror}"), soft_wrap=True)
+
+
+def keep(file: Path, text: str) -> None:
+    """Writes a file that is whole or not there: the disk may be full. Raises OSError, which names it."""
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        error.filename = str(file)
+        file.unlink(missing_ok=True)
+        raise
 
 
 # ---- the program --------------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@
 #include "shim/recorder/kernel_window.h"
 #include "shim/recorder/memory_kinds.h"
 #include "shim/recorder/nccl_choices.h"
+#include "shim/recorder/profile_file.h"
 #include "shim/report.h"
 
 namespace sennit::shim::recorder {
@@ -32,6 +33,8 @@ struct Process {
   std::mutex mutex;  // of begin_profile() alone
   bool tried = false;
   std::unique_ptr<stage::PointerCache> memories;
+  std::unique_ptr<ProfileFile> file;
+  pid_t number = 0;                                               ///< of this process; a child of fork() has another
   pthread_key_t thread{};                                         // ends what a thread has
   std::array<std::uint8_t, device::kOperators + 1> reductions{};  ///< the last: of the program's own
   Names hows;
@@ -81,6 +84,12 @@ void at_exit() {
     recorder->end_run(recorder->now(), profile::End::exited);
 }
 
+/// After all that was registered to run at the exit, which may still make calls.
+__attribute__((destructor)) void at_end() {
+  const Process& it = process();
+  if (it.file != nullptr && it.number == getpid()) it.file->end();
+}
+
 std::string program() {
   std::array<char, 4096> path{};
   const auto bytes = readlink("/proc/self/exe", path.data(), path.size() - 1);
@@ -106,15 +115,11 @@ profile::Recorder* begin_profile() {
   }
   std::array<char, 64> host{};
   if (gethostname(host.data(), host.size() - 1) != 0) host = {'?'};
-  auto made = profile::Recorder::create(
-      std::filesystem::path(folder) / fmt::format("{}-{}.sennit-profile", host.data(), getpid()),
-      profile::Recorder::kFileBytes, profile::Clock::best());
-  if (!made) {
-    say(made.status().text());
-    return nullptr;
-  }
+  it.file = ProfileFile::begin(folder, host.data());
+  if (it.file == nullptr) return nullptr;
+  it.number = getpid();
   it.memories = std::move(*memories);
-  profile::Recorder* const recorder = made->release();  // as long as the process: see process()
+  profile::Recorder* const recorder = &it.file->recorder();
   recorder->header().accelerated = is_on("SENNIT_DISABLE") ? 0 : 1;
   profile::set(recorder->header().program, program());
   if (const std::string node = environment("SENNIT_NODE"); !node.empty()) profile::set(recorder->header().host, node);
