@@ -20,6 +20,7 @@ from house import ROOT
 from kept_documents import BEYOND, MESSAGES, NONE_YET, PAPER, REPRODUCTION, Kept, documents, kept_results
 from map_tables import CASES, GAINS, map_cases, map_gains
 from mpi_goals import mpi_goals
+from partitioned_tables import partitioned_claims, partitioned_sections
 from rich.console import Console
 from sennit import units
 from sennit.advice.rules import advise
@@ -29,6 +30,7 @@ from sennit.fit import fit_ring
 from sennit.model.document import Part, parse, read_json
 from sennit.model.machine import Machine
 from sennit.model.map import RankMap
+from sennit.model.partitioned import PARTITIONED, Partitioned
 from sennit.model.plans import CollectiveTable
 from sennit.model.profile import Profile
 from sennit.model.recording_cost import RECORDING_COST, RecordingCost
@@ -58,6 +60,7 @@ SCHEMAS: tuple[tuple[str, type[Part], str, str], ...] = (
     ("put-table", PutTable, "The fastest splits that were measured between two memories", "tune/tune"),
     ("profile", Profile, "What a profiled program communicated", "use/profile"),
     ("recording-cost", RecordingCost, "What recording costs calls of NCCL and training", "use/profile"),
+    ("partitioned", Partitioned, "Messages in parts, measured beside whole ones", "tune/bench-partitioned"),
     ("map", RankMap, "Which rank of a program goes on which GPU", "use/map"),
 )
 
@@ -316,6 +319,8 @@ def generated(root: Path) -> dict[Path, str]:
         (tune / "bench-collectives.md", COLLECTIVE, sections_of_ranks(root, COLLECTIVE)),
         (root / "docs" / "develop" / "goals.md", "goals", mpi_goals(root)),
         (tune / "bench-mpi.md", BENCH_MPI, sections_of_ranks(root, BENCH_MPI)),
+        (tune / "bench-partitioned.md", PARTITIONED, partitioned_sections(root)),
+        (tune / "bench-partitioned.md", "partitioned claims", partitioned_claims(root)),
         (tune / "bench-torch.md", TORCH, sections_of_ranks(root, TORCH)),
         (tune / "bench-training.md", TRAINING, training_sections(root)),
         (tune / "reproduction.md", REPRODUCTION, reproductions(root)),

@@ -15,6 +15,7 @@ from sennit.model.document import Part, parse, read_json
 from sennit.model.explain import Explanation
 from sennit.model.machine import Machine
 from sennit.model.map import RankMap
+from sennit.model.partitioned import Partitioned
 from sennit.model.plans import CollectiveTable
 from sennit.model.recording_cost import RecordingCost
 from sennit.model.result import Result
@@ -31,6 +32,7 @@ MODELS: list[tuple[type[Part], str]] = [
     (SimulatedPut, "sim_put"), (Beyond, "sim_beyond"), (Result, "mpi"),
     (Result, "training"), (Result, "torch"), (RankMap, "map"),
     (RecordingCost, "recording_cost"),
+    (Partitioned, "partitioned"),
 ]  # fmt: skip
 
 

@@ -55,6 +55,11 @@ def tree(tmp_path: Path) -> Path:
     (tmp_path / "docs/develop/goals.md").write_text(
         "<!-- generated from results/: goals -->\n<!-- end of goals -->\n"
     )
+    (tmp_path / "docs/tune/bench-partitioned.md").write_text(
+        "<!-- generated from results/: bench partitioned -->\n<!-- end of bench partitioned -->\n"
+        "<!-- generated from results/: partitioned claims -->\n<!-- end of partitioned claims -->\n"
+    )
+    (tmp_path / "results/made-up/partitioned.json").write_text(json.dumps(data("partitioned")))
     (tmp_path / "docs/tune/bench-mpi.md").write_text(
         "<!-- generated from results/: bench mpi -->\n<!-- end of bench mpi -->\n"
     )
@@ -123,6 +128,8 @@ def test_a_result_becomes_tables_and_figures(tree: Path) -> None:
     collectives = files[tree / "docs/tune/bench-collectives.md"]
     assert "| 1 MiB | 14.2 ± 0.1 | 73.8 | 111 | 28 | two_shot_packets 128x256 |" in collectives
     assert "| 8 B | 12.0 ± 0.2 | 24.0 ± 0.3 | 2.000 ± 0.005 |" in files[tree / "docs/tune/bench-mpi.md"]
+    parts = files[tree / "docs/tune/bench-partitioned.md"]
+    assert "| it peaks at medium sizes | does not hold: 6.66 GB/s at 16 MiB of 64 KiB to 16 MiB (16 parts," in parts
     torch = files[tree / "docs/tune/bench-torch.md"]
     assert "| 1 KiB | 7.50 ± 0.10 | 3.30 ± 0.02 | 2.27 ± 0.03 | 44 % |" in torch
     report = files[tree / "docs/use/report.md"]

@@ -17,12 +17,14 @@ from sennit.advice.rules import advise
 from sennit.model.document import parse, read_json
 from sennit.model.machine import Machine
 from sennit.model.map import RankMap
+from sennit.model.partitioned import Partitioned
 from sennit.model.profile import Profile
 from sennit.model.profile_links import Asked, all_asked, with_links
 from sennit.model.recording_cost import RecordingCost
 from sennit.model.result import Result
 from sennit.model.sim import Simulation, Sweep
 from sennit.views.map_html import map_html
+from sennit.views.partitioned import partitioned_html
 from sennit.views.profile.page import profile_html
 from sennit.views.recording_cost import cost_html
 from sennit.views.sections import html
@@ -68,6 +70,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "large": lambda: page_of(made_up.large()),
     "phases": lambda: page_of(phases()),
     "of links": lambda: page_of(beside_links()),
+    "parts": lambda: partitioned_html(parse(Partitioned, data("partitioned"), "it")),
     "cost": lambda: cost_html(parse(RecordingCost, data("recording_cost"), "it")),
     "links": lambda: profile_html(parse(Profile, made_up.ddp(), "it"), [], MACHINE),
     "server": lambda: page_of(made_up.server()),

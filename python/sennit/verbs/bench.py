@@ -1,5 +1,6 @@
 """`sennit bench put`, and `sennit bench show` for results that were kept. collective.py adds the collectives, mpi.py
-MPI, patterns.py maps of ranks, torch.py PyTorch's collectives, training.py its training."""
+MPI, partitioned.py messages in parts, patterns.py maps of ranks, torch.py PyTorch's collectives, training.py its
+training."""
 
 from __future__ import annotations
 
@@ -11,10 +12,20 @@ import typer
 
 from sennit.programs import process
 from sennit.programs.problem import Exit, Problem
-from sennit.verbs import patterns, recording, torch, training
+from sennit.verbs import partitioned, patterns, recording, torch, training
 from sennit.verbs.collective import add_verbs
 from sennit.verbs.mpi import add_verb
-from sennit.verbs.options import Csv, Html, Markdown, Nccl, OnExecutor, ResultFile, examples, executor_arguments
+from sennit.verbs.options import (
+    AsPublished,
+    Csv,
+    Html,
+    Markdown,
+    Nccl,
+    OnExecutor,
+    ResultFile,
+    examples,
+    executor_arguments,
+)
 from sennit.verbs.recording_gpus import show_cost
 from sennit.verbs.results import Files, show_result
 from sennit.verbs.spelled import Spelled
@@ -135,6 +146,7 @@ def put(
 
 add_verbs(app)
 add_verb(app)
+partitioned.add_verb(app)
 patterns.add_verb(app)
 recording.add_verb(app)
 torch.add_verb(app)
@@ -149,15 +161,31 @@ def show(
     markdown_file: Markdown = None,
     html_file: Html = None,
     at_least: AtLeast = None,
+    as_published: AsPublished = False,
+    gantt: Annotated[
+        str | None,
+        typer.Option("--gantt", metavar="SIZE:N[:NAME]", help="Of bench partitioned: draw that line, with --svg."),
+    ] = None,
+    svg: Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Where --gantt draws to.")] = None,
 ) -> None:
     """Show a result that was kept, and turn it into other formats."""
     files = Files(json_file, csv, markdown_file, html_file)
     files.check()
     from sennit.model.document import read_json
+    from sennit.model.partitioned import PARTITIONED
     from sennit.model.recording_cost import RECORDING_COST
     from sennit.model.result import PUT
 
     document = read_json(file)
+    kind = document.get("kind") if isinstance(document, dict) else None
+    if kind == PARTITIONED and at_least is None:
+        if gantt is not None or svg is not None:
+            partitioned.write_gantt(document, str(file), gantt or "", svg)
+            return
+        partitioned.show_partitioned(document, str(file), files, as_published=as_published)
+        return
+    if gantt is not None or svg is not None or as_published:
+        raise Problem(f"--gantt, --svg and --as-published are of {PARTITIONED}", "Leave them out", Exit.USAGE)
     if isinstance(document, dict) and document.get("kind") == RECORDING_COST and at_least is None:
         show_cost(document, str(file), files)
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
@@ -77,13 +77,14 @@ class Start:
     ranks: int
     library: str
     between: virtual_nodes.Between | None = None  # nodes, if they are virtual ones
+    program: str = PROGRAM
 
-    def command(self, environment: Mapping[str, str], arguments: list[str]) -> list[str]:
+    def command(self, environment: Mapping[str, str], arguments: Sequence[str]) -> list[str]:
         """The whole command line."""
         given = [name for name in environment if name.startswith("SENNIT_") and environment[name]]
         passed = [name for name in ("LD_PRELOAD", "LD_LIBRARY_PATH", *sorted(given)) if environment.get(name)]
         own = ["--library", self.library] if self.library else []
-        program = [str(places.find(PROGRAM)), *own, *arguments]
+        program = [str(places.find(self.program)), *own, *arguments]
         variables = {name: environment[name] for name in passed}
         if self.between is not None:
             return self.between.command(program, variables)

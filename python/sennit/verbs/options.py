@@ -67,6 +67,10 @@ Html = Annotated[
 ResultFile = Annotated[
     str | None, typer.Option("--json", metavar="FILE|-", help="Write the result; - is stdout, instead of tables.")
 ]
+AsPublished = Annotated[
+    bool,
+    typer.Option("--as-published", help="Also what the public suite of 2022 would say of messages in parts."),
+]
 # Of jobs of a GPU a rank, which run in turns (turns.py).
 RanksOnGpus = Annotated[int | None, typer.Option("--ranks", "-n", min=2, metavar="N", help="Default: one a GPU.")]
 JobsInTurns = Annotated[int, typer.Option(min=1, metavar="N", help="Jobs of each library, in turns.")]

@@ -12,6 +12,7 @@ from rich.console import Console
 from sennit.model.document import Part, parse
 from sennit.model.machine import Machine
 from sennit.model.map import RankMap
+from sennit.model.partitioned import PARTITIONED
 from sennit.model.plans import CollectiveTable, KeptTable
 from sennit.model.recording_cost import RECORDING_COST
 from sennit.model.result import KINDS as RESULTS
@@ -33,6 +34,7 @@ from sennit.programs import console
 from sennit.programs.machines import known_machine
 from sennit.programs.problem import Exit, Problem
 from sennit.verbs.options import print_json, write
+from sennit.verbs.partitioned import show_partitioned
 from sennit.verbs.recording_gpus import show_cost
 from sennit.verbs.results import Files, show_result
 from sennit.views import sim_html
@@ -102,6 +104,9 @@ def show_document(
         return
     if kind == RECORDING_COST:
         show_cost(document, origin, Files("-" if as_json else None, csv, markdown, html))
+        return
+    if kind == PARTITIONED:
+        show_partitioned(document, origin, Files("-" if as_json else None, csv, markdown, html))
         return
     if kind not in KINDS:
         raise Problem(

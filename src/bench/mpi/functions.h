@@ -5,9 +5,12 @@
 
 #include <dlfcn.h>
 
+#include <array>
 #include <string>
+#include <string_view>
 #include <type_traits>
 
+#include "bench/mpi/library.h"
 #include "bench/mpi/operation.h"
 #include "shim/mpi/abi/profiling.h"
 
@@ -41,6 +44,15 @@ std::string find(void* library, Functions<Abi>& functions) {
       functions.no_persistent = symbol;
   });
   return missing;
+}
+
+/// Returns the MPI's own version text, in one line.
+template <class Abi>
+std::string library_version(const Functions<Abi>& functions) {
+  std::array<char, 8192> text{};  // MPI_MAX_LIBRARY_VERSION_STRING of all is at most this
+  int length = 0;
+  (void)functions.get_library_version(text.data(), &length);
+  return short_version(text.data());
 }
 
 }  // namespace sennit::bench::mpi

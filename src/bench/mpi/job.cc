@@ -1,7 +1,6 @@
 #include "bench/mpi/job.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <map>
 #include <optional>
@@ -20,16 +19,6 @@ namespace {
 
 using shim::mpi::Flavour;
 using shim::mpi::Handle;
-
-/// "Open MPI v5.0.11" or "MPICH Version: 5.0.2": what follows says how it was built.
-std::string short_version(std::string_view text) {
-  std::string version;
-  for (const char c : text.substr(0, text.find_first_of(",\n"))) {
-    const bool blank = c == ' ' || c == '\t';
-    if (!blank || (!version.empty() && version.back() != ' ')) version += blank ? ' ' : c;
-  }
-  return version;
-}
 
 /// Returns whether a program's calls reach another library first, as one for profiling that is preloaded.
 bool others_answer(void* mpi) {
@@ -93,10 +82,7 @@ class JobOf final : public Job {
     (void)library_->shape(library_->comm_world(), shape);
     rank_ = shape.rank;
     size_ = shape.size;
-    std::array<char, 8192> text{};  // MPI_MAX_LIBRARY_VERSION_STRING of all is at most this
-    int length = 0;
-    (void)without_.get_library_version(text.data(), &length);
-    version_ = short_version(text.data());
+    version_ = library_version(without_);
 
     setting_.world = shim::mpi::from_handle<typename Abi::Comm>(library_->comm_world());
     const Handle type = handle_of<Abi>(found.handle, *numbers.handle), op = handle_of<Abi>(found.handle, *numbers.op);

@@ -33,6 +33,15 @@ std::optional<Flavour> flavour_of(std::string_view file) {
   return std::nullopt;
 }
 
+std::string short_version(std::string_view text) {
+  std::string version;
+  for (const char c : text.substr(0, text.find_first_of(",\n"))) {
+    const bool blank = c == ' ' || c == '\t';
+    if (!blank || (!version.empty() && version.back() != ' ')) version += blank ? ' ' : c;
+  }
+  return version;
+}
+
 std::vector<std::string> candidates(std::string_view launcher, const std::filesystem::path& its_program) {
   std::vector<std::string> found;
   for (const bool beside : {true, false})

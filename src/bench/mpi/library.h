@@ -22,6 +22,9 @@ struct OpenLibrary {
   std::string name() const { return std::filesystem::path(file).filename().string(); }
 };
 
+/// "Open MPI v5.0.11" or "MPICH Version: 5.0.2", of what MPI says of itself: what follows says how it was built.
+std::string short_version(std::string_view text);
+
 /// Returns the ABI that a library's file name tells.
 std::optional<shim::mpi::Flavour> flavour_of(std::string_view file);
 

@@ -2,11 +2,20 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 namespace sennit::bench::mpi {
 
-/// The median of the ratios of each round, and between which two of them it lies in 19 of 20 runs, whatever the
-/// ratios' distribution (order statistics of the binomial). All 0: nothing was compared.
+/// The median of some values, and between which two of them it lies in 19 of 20 runs, whatever their distribution
+/// (order statistics of the binomial). All 0: there were none.
+struct Median {
+  double value = 0, low = 0, high = 0;
+  int count = 0;
+};
+/// Values that are not finite are left out.
+Median median_of(std::vector<double> values);
+
+/// The median of the ratios of each round, with its interval. All 0: nothing was compared.
 struct Paired {
   double ratio = 0, low = 0, high = 0;
 };

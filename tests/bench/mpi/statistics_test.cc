@@ -9,6 +9,15 @@
 namespace sennit::bench::mpi {
 namespace {
 
+TEST(Median, OfAnyNumbersBelowZeroToo) {
+  const Median found = median_of({-3, std::numeric_limits<double>::infinity(), 0, 2});
+  EXPECT_EQ(found.value, 0);
+  EXPECT_EQ(found.low, -3);
+  EXPECT_EQ(found.high, 2);
+  EXPECT_EQ(found.count, 3);
+  EXPECT_EQ(median_of({}).count, 0);
+}
+
 TEST(Paired, RoundsAreComparedEachWithItself) {
   // The machine becomes slower and slower; the ratio stays.
   std::vector<double> own, other;

@@ -54,6 +54,7 @@ struct Standard {
   static constexpr int kErrRmaRange = 48, kErrRmaAttach = 46;
   static constexpr int kTagUb = 501;
   static constexpr int kWinBase = 601, kWinSize = 603, kWinModel = 605, kWinSeparate = 322, kModeNocheck = 1024;
+  static constexpr int kThreadMultiple = 4096;
 };
 
 /// MPICH's: handles are ints.
@@ -91,7 +92,7 @@ struct Mpich {
   static constexpr int kErrRmaRange = 55, kErrRmaAttach = 56;
   static constexpr int kTagUb = 0x64400001;
   static constexpr int kWinBase = 0x66000001, kWinSize = 0x66000003, kWinModel = 0x66000009, kWinSeparate = 1;
-  static constexpr int kModeNocheck = 1024;
+  static constexpr int kModeNocheck = 1024, kThreadMultiple = 3;
 };
 
 /// Open MPI's: predefined handles are addresses of the library's data.
@@ -129,6 +130,7 @@ struct OpenMpi {
   static constexpr int kErrRmaRange = 68, kErrRmaAttach = 69;
   static constexpr int kTagUb = 0;
   static constexpr int kWinBase = 7, kWinSize = 8, kWinModel = 11, kWinSeparate = 1, kModeNocheck = 1;
+  static constexpr int kThreadMultiple = 3;
 };
 
 /// One row of handles.txt.

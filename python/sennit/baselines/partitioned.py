@@ -1,0 +1,198 @@
+"""Jobs of sennit-bench-partitioned, one a back end and one a question: what one of them finds is kept when another
+one hangs or crashes."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sennit.baselines.run import Outcome, run
+from sennit.model.document import decode
+from sennit.model.partitioned import FAILED, HUNG
+from sennit.programs.problem import Exit, Problem
+from sennit.programs.progress import step_of
+
+PROGRAM = "sennit-bench-partitioned"
+MOST_HANGS = 3  # one after the other, after which a back end is left
+ANSWER_S = 5.0  # that a question may take
+START_S = 60.0  # that a launcher may take beside what its ranks do
+
+Progress = Callable[[int, int, str], None]
+Command = Callable[[Sequence[str]], list[str]]  # the command line of a job with these arguments of the program
+
+
+@dataclass
+class Heard(Outcome):
+    """What a job prints: a document on stdout, perhaps with a launcher's own lines behind it, and on stderr progress
+    and errors, a JSON line each."""
+
+    lines: list[str] = field(default_factory=list)
+    at: int = 0  # the line of the result that it had come to
+    progress: Progress = lambda *_: None
+
+    def hear(self, line: str, _: object) -> None:
+        """A line of stdout."""
+        self.lines.append(line)
+
+    def complain(self, line: str) -> None:
+        """A line of stderr."""
+        if step := step_of(line):
+            self.at = step.done
+            self.progress(step.done, step.total, step.what)
+        else:
+            super().complain(line)
+
+    @property
+    def document(self) -> dict[str, Any] | None:
+        """What it printed, if it came to that."""
+        text = "\n".join(self.lines)
+        try:
+            _, end = json.JSONDecoder().raw_decode(text)
+            found = decode(text[:end])
+        except ValueError:
+            return None
+        return found if isinstance(found, dict) else None
+
+    @property
+    def error(self) -> dict[str, str]:
+        """What it said to be wrong: code, what, where and remedy."""
+        for line in reversed(self.errors):
+            if line.startswith('{"error"'):
+                try:
+                    return {str(name): str(value) for name, value in decode(line)["error"].items()}
+                except (ValueError, AttributeError):
+                    continue
+        return {}
+
+    def said(self) -> str:
+        """Why there is no document, in a few words."""
+        if error := self.error:
+            return f"{f'{where}: ' if (where := error.get('where', '')) else ''}{error.get('what', '')}"
+        return self.reason or "it printed nothing"
+
+
+def start(command: Sequence[str], environment: Mapping[str, str], limit_s: float, progress: Progress) -> Heard:
+    """Runs a job to its end, or to the limit. Nothing of it is left."""
+    # Not in a folder that is named after a test or a user: MPIs put sockets there, whose paths are to be short.
+    with tempfile.TemporaryDirectory(prefix="sennit-parts-") as folder:
+        heard = Heard(progress=progress)
+        run([command], [{**environment, "TMPDIR": folder}], Path(folder), limit_s, lambda *_: None, heard)
+    return heard
+
+
+# ---- rows ---------------------------------------------------------------------------------------------------------
+
+
+def measure(
+    command: Command, environment: Mapping[str, str], back_ends: Sequence[str], arguments: Sequence[str],
+    limit_s: float, progress: Progress,
+) -> dict[str, Any]:  # fmt: skip
+    """The document of all back ends. `limit_s`: of one job. Raises Problem where no job could measure anything, and
+    the first says that it is wrong usage, or this machine's fault."""
+    whole: dict[str, Any] = {}
+    for back_end in back_ends:
+        _of_back_end(whole, command, environment, back_end, arguments, limit_s, progress)
+    return whole
+
+
+def _of_back_end(
+    whole: dict[str, Any], command: Command, environment: Mapping[str, str], back_end: str, arguments: Sequence[str],
+    limit_s: float, progress: Progress,
+) -> None:  # fmt: skip
+    done, hangs = 0, 0
+    while True:
+        asked = ["--back-end", back_end, *arguments, "--progress", "--skip", str(done)]
+        heard = start(command(asked), environment, limit_s, progress)
+        document = heard.document
+        if document is None:
+            if not whole.get("rows"):
+                raise _problem(heard)
+            whole["warnings"].append(
+                f"{back_end} is left out from line {heard.at + 1} on: {heard.said()}. Start it alone: "
+                f"{shlex.join(command(['--back-end', back_end, *arguments]))}"
+            )
+            return
+        rows = document["rows"]
+        _add(whole, document)
+        if not rows or rows[-1]["state"] != HUNG:
+            return
+        hangs = hangs + 1 if len(rows) == 1 else 1
+        done += len(rows)
+        if hangs == MOST_HANGS:
+            whole["warnings"].append(
+                f"{back_end} hung in {MOST_HANGS} lines one after the other, so its other lines are left out; leave "
+                "it out of --vs."
+            )
+            return
+
+
+def lines(arguments: Sequence[str]) -> int:
+    """How many rows a back end has by these arguments, which name all axes."""
+    count = 1
+    for name in ("--sizes", "--partitions", "--noise", "--order", "--cache"):
+        count *= len(arguments[list(arguments).index(name) + 1].split(","))
+    return count
+
+
+def _add(whole: dict[str, Any], document: dict[str, Any]) -> None:
+    if not whole:
+        whole.update(document)
+        return
+    whole["rows"] += document["rows"]
+    whole["warnings"] += [each for each in document["warnings"] if each not in whole["warnings"]]
+
+
+def alone(row: Mapping[str, Any]) -> list[str]:
+    """The arguments that measure one row."""
+    return [
+        "--back-end", row["back_end"], "--sizes", str(row["bytes"]), "--partitions", str(row["partitions"]),
+        "--threads", str(row["threads"]), "--compute", f"{row['compute_us']:g}us", "--noise", row["noise"],
+        "--order", row["order"], "--cache", row["cache"],
+    ]  # fmt: skip
+
+
+def add_commands(document: dict[str, Any], command: Command) -> None:
+    """Says of rows that hung or failed what starts them alone."""
+    for row in document["rows"]:
+        if row["state"] in (HUNG, FAILED):
+            row["command"] = shlex.join(command(alone(row)))
+
+
+def _problem(heard: Heard) -> Problem:
+    error = heard.error
+    code = {"invalid_argument": Exit.USAGE, "unsupported": Exit.ENVIRONMENT}.get(error.get("code", ""), Exit.WORSE)
+    last = next((line for line in reversed(heard.errors) if line.strip() and not line.startswith("{")), "")
+    return Problem(heard.said(), error.get("remedy", "") or last.strip()[:200], code)
+
+
+# ---- questions ----------------------------------------------------------------------------------------------------
+
+
+def ask(
+    command: Command, environment: Mapping[str, str], questions: Sequence[str], sizes: Sequence[str],
+    progress: Progress,
+) -> tuple[dict[str, Any], dict[str, Any]]:  # fmt: skip
+    """The answers, by question, and the document of a job that came to its end; empty where none did. Raises Problem
+    where the MPI cannot be started at all."""
+    answers: dict[str, Any] = {}
+    document: dict[str, Any] = {}
+    for number, question in enumerate(questions):
+        progress(number, len(questions), question.replace("_", " "))
+        asked = ["--probe", question, "--limit", f"{ANSWER_S:g}", *(sizes if question == "early" else ())]
+        line = command(asked)
+        heard = start(line, environment, START_S, lambda *_: None)
+        if found := heard.document:
+            document = document or found
+            answers |= found["probe"]
+            continue
+        if heard.error.get("code") in ("invalid_argument", "unsupported") and not document and not number:
+            raise _problem(heard)
+        asked_in_vain = heard.error.get("code") == "unsupported"
+        answer = {"works": None if asked_in_vain else False, "why": heard.said(), "command": shlex.join(line)}
+        answers["early_failed" if question == "early" else question] = answer
+    return answers, document

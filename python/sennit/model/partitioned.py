@@ -1,0 +1,147 @@
+"""Messages whose parts become ready one after the other: the document of `sennit bench partitioned`.
+schemas/partitioned.schema.json is generated from them; docs/tune/bench-partitioned.md says what figures mean."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
+
+from sennit.model.document import Part
+from sennit.model.result import MeasuredOn
+
+PARTITIONED = "bench partitioned"
+
+SINGLE, OWN = "single", "mpi"
+BACK_ENDS = ("single", "threads", "persistent", "persistent_parts", "mpi", "rma_flush", "rma_pscw")
+MEASURED, HUNG, FAILED, LEFT_OUT = "measured", "hung", "failed", "left_out"
+QUESTIONS = ("early", "start_all", "before_start", "while_waiting")
+
+
+class Figure(Part):
+    """A median over rounds. It lies between low and high in 19 of 20 runs."""
+
+    median: float
+    low: float
+    high: float
+
+
+class Published(Part):
+    """What the public suite of 2022 would say of the same rounds: means, with its defects."""
+
+    overhead: NonNegativeFloat
+    perceived_gbps: NonNegativeFloat
+    availability_percent: float
+    early_bird_percent: NonNegativeFloat
+
+
+class Timeline(Part):
+    """One round: that whose transfer is the median. µs since its start."""
+
+    joined_us: NonNegativeFloat
+    end_us: NonNegativeFloat
+    parts: list[tuple[float, float, float]] = Field(
+        description="Of each part in the order of the buffer: its ready call begins, returns; it has arrived"
+    )
+
+
+class Row(Part):
+    """One message, cut into parts, by one back end. Its figures are of rounds in which a message sent whole by
+    MPI_Send took turns with it, with the same bytes and the same compute; all bytes of all rounds were compared."""
+
+    back_end: str = Field(description=", ".join(BACK_ENDS))
+    bytes: PositiveInt
+    partitions: PositiveInt
+    threads: PositiveInt
+    compute_us: NonNegativeFloat = Field(description="Of each thread, without noise")
+    computed: str = Field(default="spun", description="spun, or slept where threads have no core each")
+    noise: str
+    order: str
+    cache: str = Field(description="hot, or cold: twice the last cache was written before each message")
+    crowded: bool = Field(default=False, description="There were more threads than cores for them")
+
+    state: Literal["measured", "hung", "failed", "left_out"]
+    why: str = Field(default="", description="It was not measured")
+    command: str = Field(default="", description="Of a row that hung or failed: what starts this line alone")
+
+    messages: NonNegativeInt = Field(default=0, description="Calls that send; what travels is the MPI's to say")
+    rounds: NonNegativeInt = 0
+    steady: bool = Field(default=False, description="The overhead is known to ± 5 %")
+    bytes_sent: NonNegativeInt = Field(default=0, description="In each round")
+    verified: bool = Field(default=False, description="Every byte of every round")
+
+    single_us: Figure | None = Field(default=None, description="Of the whole message, from the call to arrival")
+    transfer_us: Figure | None = Field(default=None, description="Union of [ready call, arrival] of all parts")
+    overhead: Figure | None = Field(default=None, description="transfer / single, of each round")
+    perceived_gbps: Figure | None = Field(default=None, description="bytes / (last arrival - last ready call)")
+    availability_percent: Figure | None = Field(
+        default=None, description="100 (single - transfer after the join) / single"
+    )
+    early_bird_percent: Figure | None = Field(default=None, description="100 (transfer before the join) / transfer")
+    saved_us: Figure | None = Field(
+        default=None,
+        description="How much earlier all is there than the whole message, compute and all, of each round",
+    )
+    exposed_us: Figure | None = Field(default=None, description="From the join to the last arrival")
+    last_us: Figure | None = Field(default=None, description="From the last ready call to the last arrival")
+    early_parts_percent: NonNegativeFloat = Field(
+        default=0, description="Of all parts but the last, those that arrived before that one was ready; median"
+    )
+    begin_us: NonNegativeFloat = Field(default=0, description="The sender's first call: MPI_Start and the like")
+    as_published: Published | None = None
+    timeline: Timeline | None = None
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether it has figures."""
+        return self.state == MEASURED and self.overhead is not None
+
+
+class Early(Part):
+    """Of two parts, the second ready 20 ms after the first: whether the first arrives before that."""
+
+    bytes: PositiveInt = Field(description="Of both")
+    early: bool
+    lead_us: float = Field(description="How much before the second is ready")
+
+
+class Answer(Part):
+    """Whether something works; None: it could not be asked, and why."""
+
+    works: bool | None
+    why: str = ""
+    command: str = ""
+
+
+class Probe(Part):
+    """What MPI's partitioned messages do."""
+
+    early: list[Early] = []
+    early_failed: Answer | None = Field(default=None, description="Why that could not be asked")
+    start_all: Answer | None = None
+    before_start: Answer | None = None
+    while_waiting: Answer | None = None
+
+
+class Partitioned(Part):
+    """The whole document."""
+
+    version: Literal[1]
+    kind: Literal["bench partitioned"]
+    date: str
+    machine: MeasuredOn
+    versions: dict[str, str] = {}
+    settings: dict[str, Any] = {}
+    probe: Probe | None = None
+    rows: list[Row] = []
+    warnings: list[str] = Field(default=[], description="Why figures may mislead, each ending with what to do")
+
+    @property
+    def measured(self) -> list[Row]:
+        """Rows with figures."""
+        return [row for row in self.rows if row.is_measured]
+
+    @property
+    def mpi(self) -> str:
+        """The MPI's name and version."""
+        return self.versions.get("mpi", "this MPI")

@@ -1,0 +1,258 @@
+"""`sennit bench partitioned`: messages whose parts become ready one after the other, by all ways that an MPI has."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sennit import __version__, units
+from sennit.baselines import partitioned as jobs
+from sennit.model.document import parse
+from sennit.model.partitioned import BACK_ENDS, OWN, PARTITIONED, QUESTIONS, Partitioned
+from sennit.programs import console, launcher
+from sennit.programs.problem import Exit, Problem
+from sennit.programs.progress import Bar, Step
+from sennit.verbs.mpi import Start
+from sennit.verbs.options import (
+    AsPublished,
+    Csv,
+    Html,
+    Launcher,
+    Markdown,
+    MpiLibrary,
+    ResultFile,
+    check_files,
+    examples,
+    names,
+    print_json,
+    write,
+)
+from sennit.verbs.results import Files
+
+SIZES = "4K,64K,1M,16M"
+PARTITIONS = "1,4,16"
+VERSUS = f"{OWN},persistent_parts"
+GROUPS = {"rma": ("rma_flush", "rma_pscw"), "all": BACK_ENDS}
+SECONDS = 0.5
+HANGS_S = 10.0
+EXAMPLES = examples(
+    "sennit bench partitioned --probe",
+    "sennit bench partitioned --sizes 64K:64M --partitions 1,2,4,8,16,32 --threads 16 --compute 10ms "
+    "--noise uniform:4 --cache hot,cold --html p.html",
+    "sennit bench partitioned --noise laggard:100us/MB --order linear,inverse,random --vs all",
+    "sennit bench partitioned --launcher /opt/mpich/bin/mpiexec --json p.json",
+    "sennit bench show p.json --gantt 16M:16 --svg gantt.svg",
+)
+
+
+def add_verb(app: typer.Typer) -> None:
+    """Adds it to `sennit bench`."""
+    app.command("partitioned", epilog=EXAMPLES, rich_help_panel="Programs of MPI")(partitioned)
+
+
+def partitioned(
+    probe: Annotated[
+        bool, typer.Option("--probe", help="Only what MPI's partitioned messages do here, in seconds.")
+    ] = False,
+    sizes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE,…|FROM:TO",
+            help="Of a message, for example 64K,1M, or from one size to another, doubled.",
+            show_default=SIZES,
+        ),
+    ] = None,
+    partitions: Annotated[
+        str, typer.Option(metavar="N,…", help="Parts of a message that become ready one by one.")
+    ] = PARTITIONS,
+    threads: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="That make parts ready.", show_default="one a part, as far as there are cores"
+        ),
+    ] = None,
+    compute: Annotated[str, typer.Option(metavar="TIME", help="Of each thread, for example 10ms.")] = "1ms",
+    noise: Annotated[
+        str,
+        typer.Option(
+            metavar="KIND,…",
+            help="none, single:4, uniform:4, gaussian:4, exponential:4 (% of the compute), laggard:100us/MB (the "
+            "last part), or replay:FILE (µs of each thread, a line an iteration).",
+        ),
+    ] = "none",
+    order: Annotated[
+        str, typer.Option(metavar="KIND,…", help="Of parts: linear, inverse, stride:4, random, burst:8.")
+    ] = "linear",
+    cache: Annotated[str, typer.Option(metavar="KIND,…", help="hot, cold, or both.")] = "hot",
+    versus: Annotated[
+        str,
+        typer.Option(
+            "--vs",
+            metavar="NAME,…",
+            help=f"Who is measured, each in turns with the whole message: {', '.join(BACK_ENDS)}; rma: both, or all.",
+        ),
+    ] = VERSUS,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Of noise and random orders.")] = 1,
+    seconds: Annotated[
+        float, typer.Option(min=0.001, metavar="S", help="Longest time to measure each figure.")
+    ] = SECONDS,
+    limit: Annotated[
+        float, typer.Option("--hangs-after", min=0.1, metavar="S", help="Seconds after which a message hangs.")
+    ] = HANGS_S,
+    as_published: AsPublished = False,
+    start: Launcher = None,
+    library: MpiLibrary = None,
+    json_file: ResultFile = None,
+    csv: Csv = None,
+    markdown_file: Markdown = None,
+    html_file: Html = None,
+) -> None:
+    """Measure whether partitioned messages help with this MPI: parts that leave as soon as a thread is done with
+    them, beside the whole message once all threads are.
+
+    Two ranks on one node, host buffers. Every byte of every message is checked, outside what is timed."""
+    files = Files(json_file, csv, markdown_file, html_file)
+    files.check()
+    sizes_asked = ",".join(sizes_of(sizes)) if sizes else ""
+    found = launcher.find(start)
+    environment = found.environment(os.environ)
+    job = Start(found, 2, str(library or found.library() or ""), program=jobs.PROGRAM)
+
+    def command(arguments: Any) -> list[str]:
+        return job.command(environment, list(arguments))
+
+    if probe:
+        document = _probed(command, environment, ["--sizes", sizes_asked] if sizes else [])
+    else:
+        arguments = ["--sizes", sizes_asked or SIZES, "--partitions", partitions, "--compute", compute, "--noise",
+                     noise, "--order", order, "--cache", cache, "--seconds", f"{seconds:g}", "--limit",
+                     f"{limit:g}", "--seed", str(seed)]  # fmt: skip
+        arguments += ["--threads", str(threads)] if threads else []
+        document = _measured(command, environment, back_ends(versus), arguments, seconds, limit)
+    document["settings"] |= {"launcher": found.kind}
+    show_partitioned(document, "what was measured", files, as_published=as_published)
+
+
+def sizes_of(text: str) -> list[str]:
+    """Those asked for; FROM:TO is every doubling. Raises Problem (usage)."""
+    found: list[str] = []
+    try:
+        for each in names(text):
+            low, colon, high = each.partition(":")
+            first = units.bytes_of(low)
+            last = units.bytes_of(high) if colon else first
+            if not 0 < first <= last:
+                raise ValueError(f"'{each}' is no size, and no range of sizes")
+            while first <= last:
+                found.append(str(first))
+                first *= 2
+    except ValueError as error:
+        raise Problem(f"--sizes: {error}", "Such as --sizes 64K,1M or --sizes 64K:64M", Exit.USAGE) from None
+    return list(dict.fromkeys(found))
+
+
+def back_ends(text: str) -> list[str]:
+    """Those that --vs names, in the order of BACK_ENDS. Raises Problem (usage)."""
+    asked: set[str] = set()
+    for name in names(text):
+        if name not in (*BACK_ENDS, *GROUPS):
+            raise Problem(
+                f"--vs: there is no back end {name!r}", f"Use any of {', '.join((*BACK_ENDS, *GROUPS))}", Exit.USAGE
+            )
+        asked |= set(GROUPS.get(name, (name,)))
+    if not asked:
+        raise Problem("--vs names nobody", f"Such as --vs {VERSUS}", Exit.USAGE)
+    return [each for each in BACK_ENDS if each in asked]
+
+
+def _measured(
+    command: jobs.Command, environment: Mapping[str, str], asked: list[str], arguments: list[str], seconds: float,
+    limit: float,
+) -> dict[str, Any]:  # fmt: skip
+    count = jobs.lines(arguments)
+    # Beside what is timed, each message is made and checked; a hang ends the job that it is in.
+    limit_s = jobs.START_S + limit + count * (10 * seconds + 5)
+    with Bar("measuring", console.messages()) as bar:
+        document = jobs.measure(
+            command, environment, asked, arguments, limit_s,
+            lambda done, _, what: bar.update(Step(done, count, what)),
+        )  # fmt: skip
+    jobs.add_commands(document, command)
+    document["settings"] |= {"back_ends": asked}
+    unsteady = [row for row in document["rows"] if row["state"] == "measured" and not row["steady"]]
+    if unsteady:
+        document["warnings"].append(
+            f"{len(unsteady)} of {len(document['rows'])} overheads are not known to ± 5 % after {seconds:g} s: raise "
+            "--seconds, or leave the machine alone."
+        )
+    if crowded := [row for row in document["rows"] if row["crowded"]]:
+        document["warnings"].append(
+            f"{len(crowded)} lines had more threads than cores for them: their threads slept instead of computing. "
+            "Bind ranks to fewer processes a core (mpirun --bind-to none), or use fewer --threads."
+        )
+    return document
+
+
+def _probed(command: jobs.Command, environment: Mapping[str, str], sizes: list[str]) -> dict[str, Any]:
+    with Bar("asking", console.messages()) as bar:
+        answers, document = jobs.ask(
+            command, environment, QUESTIONS, sizes, lambda done, total, what: bar.update(Step(done, total, what))
+        )
+    if not document:
+        now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+        document = {"version": 1, "kind": PARTITIONED, "date": now, "machine": {"name": platform.node()},
+                    "versions": {"sennit": __version__}, "settings": {}, "rows": [], "warnings": []}  # fmt: skip
+    return document | {"probe": answers}
+
+
+def show_partitioned(document: Any, origin: str, files: Files, *, as_published: bool = False) -> None:
+    """Shows it in all views. Raises Problem where it is none, or a file cannot be written."""
+    from sennit.views import partitioned as views
+
+    found = parse(Partitioned, document, origin)
+    if files.json == "-":
+        print_json(document)
+    else:
+        views.print_partitioned(found, console.results(), as_published=as_published)
+    if files.json not in (None, "-"):
+        write(Path(str(files.json)), json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+    for file, view in (
+        (files.csv, views.partitioned_csv),
+        (files.markdown, views.partitioned_markdown),
+        (files.html, views.partitioned_html),
+    ):
+        if file is not None:
+            write(file, view(found))
+
+
+def write_gantt(document: Any, origin: str, asked: str, svg: Path | None) -> None:
+    """The timeline of one row, SIZE:PARTITIONS or with :BACK_END, as a picture. Raises Problem."""
+    from sennit.views.charts.frame import standalone
+    from sennit.views.partitioned_charts import gantt
+
+    check_files(svg)
+    found = parse(Partitioned, document, origin)
+    size, _, rest = asked.partition(":")
+    parts, _, back_end = rest.partition(":")
+    try:
+        wanted = units.bytes_of(size), int(parts)
+    except ValueError:
+        raise Problem(f"--gantt: {asked!r} is no SIZE:PARTITIONS", "Such as --gantt 16M:16", Exit.USAGE) from None
+    rows = [row for row in found.measured if (row.bytes, row.partitions) == wanted and row.timeline]
+    named = [row for row in rows if row.back_end == (back_end or OWN)] or ([] if back_end else rows)
+    if not named:
+        there = sorted({f"{units.size(row.bytes)}:{row.partitions}" for row in found.measured if row.timeline})
+        raise Problem(
+            f"{origin} has no line of {asked}", f"It has {', '.join(there) or 'none with a timeline'}", Exit.USAGE
+        )
+    picture = standalone(gantt(named[0]))
+    if svg is None:
+        raise Problem("--gantt draws a picture, and nobody says where to", "Add --svg FILE", Exit.USAGE)
+    write(svg, picture)

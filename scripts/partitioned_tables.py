@@ -1,0 +1,154 @@
+"""What docs/tune/bench-partitioned.md shows of results/: each document, and each claim of the slides beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import median
+
+from kept_documents import NONE_YET, documents
+from sennit import units
+from sennit.model.document import parse
+from sennit.model.partitioned import OWN, PARTITIONED, Partitioned, Row
+from sennit.views.markdown import pipes
+from sennit.views.partitioned import partitioned_markdown, sooner
+from sennit.views.partitioned_charts import whole_rate
+
+NOT_MEASURED = "not measured yet"
+
+
+def partitioned_sections(root: Path) -> str:
+    """All documents, one behind the other."""
+    parts = []
+    for name, path, document in documents(root, PARTITIONED):
+        found = parse(Partitioned, document, path)
+        parts += [f"### {name}", f"Source: `{path}`.", partitioned_markdown(found).strip()]
+    return "\n\n".join(parts) or NONE_YET
+
+
+def partitioned_claims(root: Path) -> str:
+    """A line a claim, a column an MPI."""
+    kept = [parse(Partitioned, document, path) for _, path, document in documents(root, PARTITIONED)]
+    by_mpi: dict[str, list[Row]] = {}
+    for found in kept:
+        by_mpi.setdefault(found.mpi, []).extend(row for row in found.measured if row.back_end == OWN)
+    by_mpi = {mpi: rows for mpi, rows in by_mpi.items() if rows}
+    if not by_mpi:
+        return NONE_YET
+    lines = [["slide", "says", *by_mpi], ["---", "---", *["---"] * len(by_mpi)]]
+    for slide, says, judge in CLAIMS:
+        lines.append([slide, says, *(judge(rows) for rows in by_mpi.values())])
+    return pipes(lines)
+
+
+def _plain(rows: Sequence[Row], cache: str = "hot") -> list[Row]:
+    return [row for row in rows if row.cache == cache and row.noise == "none" and row.order == "linear"]
+
+
+def _overhead(row: Row) -> float:
+    return row.overhead.median if row.overhead else 0.0
+
+
+def grows_with_parts(rows: Sequence[Row]) -> str:
+    """In how many sizes the overhead of the most parts is above that of one, beyond both intervals."""
+    more, sizes, largest = 0, 0, 0.0
+    for size in sorted({row.bytes for row in _plain(rows)}):
+        here = sorted((row for row in _plain(rows) if row.bytes == size), key=lambda row: row.partitions)
+        if len(here) < 2 or not (here[0].overhead and here[-1].overhead):
+            continue
+        sizes += 1
+        more += here[-1].overhead.low > here[0].overhead.high
+        largest = max(largest, here[-1].overhead.median / here[0].overhead.median)
+    return f"holds in {more} of {sizes} sizes; up to {largest:.3g} × that of one part" if sizes else NOT_MEASURED
+
+
+def falls_with_size(rows: Sequence[Row]) -> str:
+    """The overhead of the most parts, at the smallest and at the largest size."""
+    most = max((row.partitions for row in _plain(rows)), default=0)
+    here = sorted((row for row in _plain(rows) if row.partitions == most), key=lambda row: row.bytes)
+    if len(here) < 2:
+        return NOT_MEASURED
+    first, last = here[0], here[-1]
+    holds = "holds" if _overhead(first) > _overhead(last) else "does not hold"
+    return (f"{holds}: {_overhead(first):.3g} at {units.size(first.bytes)}, {_overhead(last):.3g} at "
+            f"{units.size(last.bytes)} ({most} parts)")  # fmt: skip
+
+
+def cold_beside_hot(rows: Sequence[Row]) -> str:
+    """The median over lines of the overhead's ratio."""
+    hot = {(row.bytes, row.partitions): _overhead(row) for row in _plain(rows)}
+    ratios = [
+        _overhead(row) / hot[(row.bytes, row.partitions)]
+        for row in _plain(rows, "cold") if hot.get((row.bytes, row.partitions))
+    ]  # fmt: skip
+    if not ratios:
+        return NOT_MEASURED
+    return (
+        f"cold is {median(ratios):.2f} × hot, the median of {len(ratios)} lines ({min(ratios):.2f}…{max(ratios):.2f})"
+    )
+
+
+def _perceived(row: Row) -> float:
+    return row.perceived_gbps.median if row.perceived_gbps else 0.0
+
+
+def ordinary_without_noise(rows: Sequence[Row]) -> str:
+    """Perceived bandwidth of one part over a whole message's."""
+    ratios = [
+        _perceived(row) * 1e3 * row.single_us.median / row.bytes
+        for row in _plain(rows) if row.partitions == 1 and row.single_us
+    ]  # fmt: skip
+    if not ratios:
+        return NOT_MEASURED
+    return f"one part reaches {min(ratios):.2f} to {max(ratios):.2f} × what a whole message does"
+
+
+def _noisy(rows: Sequence[Row]) -> list[Row]:
+    most = max((row.partitions for row in rows if row.noise != "none" and row.cache == "hot"), default=0)
+    here = [row for row in rows if row.noise != "none" and row.cache == "hot" and row.partitions == most]
+    return sorted((row for row in here if row.noise == here[0].noise), key=lambda row: row.bytes)
+
+
+def peaks_in_the_middle(rows: Sequence[Row]) -> str:
+    """Where perceived bandwidth under noise is highest."""
+    here = _noisy(rows)
+    if len(here) < 3:
+        return NOT_MEASURED
+    peak = max(here, key=_perceived)
+    holds = "holds" if peak not in (here[0], here[-1]) else "does not hold"
+    return (f"{holds}: {units.rate(_perceived(peak))} at {units.size(peak.bytes)} of {units.size(here[0].bytes)} to "
+            f"{units.size(here[-1].bytes)} ({peak.partitions} parts, {peak.noise})")  # fmt: skip
+
+
+def drops_where_the_wire_is_full(rows: Sequence[Row]) -> str:
+    """Perceived bandwidth of the largest message over the peak, and over the wire's."""
+    here = _noisy(rows)
+    if len(here) < 3:
+        return NOT_MEASURED
+    peak, last, wire = max(map(_perceived, here)), _perceived(here[-1]), whole_rate(rows)
+    holds = "holds" if last < peak else "does not hold"
+    return f"{holds}: at {units.size(here[-1].bytes)} {last / peak:.2f} × the peak, {last / wire:.2f} × the wire"
+
+
+def saves(rows: Sequence[Row]) -> str:
+    """In how many lines of more than one part a program gains."""
+    cut = [row for row in rows if row.partitions > 1]
+    return f"sooner than a whole message in {sum(map(sooner, cut))} of {len(cut)} lines" if cut else NOT_MEASURED
+
+
+def never(_: Sequence[Row]) -> str:
+    """Of what needs a pattern."""
+    return NOT_MEASURED
+
+
+CLAIMS: tuple[tuple[str, str, Callable[[Sequence[Row]], str]], ...] = (
+    ("Overhead Results", "the number of parts correlates with overhead", grows_with_parts),
+    ("Overhead Results", "overheads mostly impact small messages", falls_with_size),
+    ("Overhead Results", "(a) cold cache, (b) hot cache", cold_beside_hot),
+    ("Perceived Bandwidth", "without noise it is the ordinary curve of bandwidth", ordinary_without_noise),
+    ("Perceived Bandwidth", "it peaks at medium sizes", peaks_in_the_middle),
+    ("Perceived Bandwidth", "it drops where the network is saturated", drops_where_the_wire_is_full),
+    ("Benchmarking for MPI-Partitioned", "a good implementation is not serialised as point-to-point is", saves),
+    ("Sweep3D", "up to 15.1 × higher throughput for large messages", never),
+    ("Potential Application Improvements", "SNAP-C would be faster by a projected factor", never),
+)

@@ -1,0 +1,49 @@
+// One rank's end of a message of parts, whatever sends it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "base/status.h"
+
+namespace sennit::bench::partitioned {
+
+/// `data`: `bytes` of them, a multiple of `parts`; the caller's, as long as there is an End of it.
+struct Message {
+  std::byte* data = nullptr;
+  std::uint64_t bytes = 0;
+  int parts = 1;
+  std::uint64_t each() const { return bytes / static_cast<unsigned>(parts); }
+};
+
+/// The sender calls begin(), ready() of each part, finish(); the receiver begin(), arrived() until all parts are
+/// there, finish(); and again. The receiver's begin() is done before the sender's begins, but where a probe wants it
+/// otherwise. The message of a back end that sends it whole has one part.
+class End {
+ public:
+  virtual ~End() = default;
+  virtual void begin() = 0;
+  /// Says that a part may leave. From any thread, of each part one; returns MPI's code.
+  virtual int ready(int part) = 0;
+  /// Returns whether a part is there. It does not wait, and has MPI make progress; after true not asked again.
+  virtual bool arrived(int part) = 0;
+  virtual void finish() = 0;
+
+  /// Returns the first error of any of these calls, but of ready(), which returns its own.
+  const Status& status() const { return status_; }
+
+ protected:
+  void check(int code, const char* function) {
+    if (code != 0 && status_.ok())
+      status_ = Status(Code::system_error, fmt::format("{} returned {}", function, code), {},
+                       "The MPI's own messages may say why");
+  }
+
+ private:
+  Status status_;
+};
+
+}  // namespace sennit::bench::partitioned

@@ -1,0 +1,116 @@
+#include "bench/partitioned/options.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/units.h"
+
+namespace sennit::bench::partitioned {
+
+namespace {
+
+constexpr std::uint64_t kMost = std::uint64_t{1} << 30;  // MPI counts a part's bytes by an int
+constexpr int kMostParts = 1024, kMostThreads = 1024;    // limits: part × tag, and a node's cores
+
+constexpr std::array kSizes = {std::uint64_t{1024}, 4 * KiB, 16 * KiB, 64 * KiB, 256 * KiB, MiB, 4 * MiB, 16 * MiB};
+/// Of a probe: two parts of half as many.
+constexpr std::array kProbed = {std::uint64_t{64},  KiB,     4 * KiB, 16 * KiB, 64 * KiB, 256 * KiB,
+                                std::uint64_t{MiB}, 4 * MiB, 16 * MiB};
+
+}  // namespace
+
+void add_options(CLI::App& app, Options& options) {
+  app.add_option("--back-end", options.back_end,
+                 "What sends: single, threads, persistent, persistent_parts, mpi (default), rma_flush or rma_pscw; "
+                 "each in turns with single");
+  app.add_option("--probe", options.probe,
+                 "Instead: what MPI's partitioned messages do here: early, start_all, before_start or while_waiting");
+  app.add_option("--sizes", options.sizes, "Of a message, such as 64K,1M; default 1K to 16M")->delimiter(',');
+  app.add_option("--partitions", options.partitions, "Parts of a message, such as 1,4,16")
+      ->delimiter(',')
+      ->check(CLI::Range(1, kMostParts));
+  app.add_option("--threads", options.threads, "Of the sender; default: one a part, as far as there are cores")
+      ->check(CLI::Range(0, kMostThreads));
+  app.add_option("--compute", options.compute, "Of each thread before its last part is ready, such as 10ms");
+  app.add_option("--noise", options.noises,
+                 "In that: none, single:4, uniform:4, gaussian:4, exponential:4 (%), laggard:100us/MB, replay:FILE")
+      ->delimiter(',');
+  app.add_option("--order", options.orders, "Of parts: linear, inverse, stride:4, random, burst:8")->delimiter(',');
+  app.add_option("--cache", options.caches, "hot, cold (twice the last cache is written before) or both")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"hot", "cold"}));
+  app.add_option("--seconds", options.seconds, "Longest time for each line")->check(CLI::Range(0.001, 3600.0));
+  app.add_option("--limit", options.limit, "Seconds after which a message hangs")->check(CLI::Range(0.1, 3600.0));
+  app.add_option("--seed", options.seed, "Of noise and random orders");
+  app.add_option("--skip", options.skip, "Lines that are done already")->check(CLI::Range(0, 1 << 20));
+  app.add_option("--library", options.library, "The MPI's library; default: the one that belongs to the launcher");
+  app.add_flag("--progress", options.progress, "Report progress on stderr, one JSON line a step");
+}
+
+Result<double> parse_duration(std::string_view text) {
+  constexpr std::array<std::pair<std::string_view, double>, 4> kUnits = {
+      {{"us", 1}, {"µs", 1}, {"ms", 1e3}, {"s", 1e6}}};
+  double number = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string_view unit = text.substr(std::size_t(read.ptr - text.data()));
+  const auto found = std::ranges::find(kUnits, unit, &std::pair<std::string_view, double>::first);
+  const bool known = read.ec == std::errc{} && std::isfinite(number) && number >= 0;
+  if (known && unit.empty() && number == 0) return 0.0;
+  if (known && found != kUnits.end() && number * found->second <= 60e6) return number * found->second;
+  return Status(Code::invalid_argument, fmt::format("'{}' is no time up to a minute", text), {},
+                "Use a number with its unit, such as 10ms or 250us");
+}
+
+Result<std::vector<std::uint64_t>> sizes_of(const Options& options) {
+  std::vector<std::uint64_t> sizes;
+  for (const std::string& text : options.sizes) {
+    auto bytes = parse_bytes(text);
+    if (!bytes) return std::move(bytes).status().in("--sizes");
+    if (*bytes == 0 || *bytes > kMost)
+      return Status(Code::invalid_argument, fmt::format("a message of {} cannot be measured", format_bytes(*bytes)),
+                    "--sizes", "Use 1 byte to 1 GiB");
+    sizes.push_back(*bytes);
+  }
+  if (sizes.empty() && options.probe.empty()) sizes.assign(kSizes.begin(), kSizes.end());
+  if (sizes.empty()) sizes.assign(kProbed.begin(), kProbed.end());
+  return sizes;
+}
+
+std::string Cell::text() const {
+  return fmt::format("{}, {} in {} {}, {}, {}, {}", name(back_end), format_bytes(plan.bytes), plan.crew.parts,
+                     plan.crew.parts == 1 ? "part" : "parts", plan.noise.text(), plan.order.text(),
+                     cold ? "cold" : "hot");
+}
+
+Result<std::vector<Cell>> cells_of(const Options& options, int cores) {
+  const auto back_end = parse_back_end(options.back_end);
+  if (!back_end) return back_end.status();
+  auto compute_us = parse_duration(options.compute);
+  if (!compute_us) return std::move(compute_us).status().in("--compute");
+  const auto sizes = sizes_of(options);
+  if (!sizes) return sizes.status();
+  std::vector<Cell> cells;
+  for (const std::string& cache : options.caches)
+    for (const std::string& noise_text : options.noises) {
+      auto noise = parse_noise(noise_text);
+      if (!noise) return noise.status();
+      for (const std::string& order_text : options.orders) {
+        const auto order = parse_order(order_text);
+        if (!order) return order.status();
+        for (const int parts : options.partitions)
+          for (const std::uint64_t bytes : *sizes) {
+            const int threads = options.threads > 0 ? options.threads : std::clamp(cores, 1, parts);
+            cells.push_back(
+                {*back_end, {{threads, parts}, bytes, *compute_us, *noise, *order, options.seed}, cache == "cold"});
+          }
+      }
+    }
+  return cells;
+}
+
+}  // namespace sennit::bench::partitioned

@@ -1,0 +1,231 @@
+#include "bench/partitioned/rank.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <mutex>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "bench/measure/watchdog.h"
+#include "bench/mpi/binding.h"
+#include "bench/partitioned/probe.h"
+#include "bench/partitioned/result.h"
+#include "bench/partitioned/trial.h"
+#include "bench/put/result.h"
+#include "bench/put/version.h"
+#include "machine/known.h"
+
+namespace sennit::bench::partitioned {
+
+namespace {
+
+/// What a rank says of where it runs. Ranks of one start of one kernel share its clocks.
+struct Place {
+  std::string boot;
+  mpi::Cores cores;
+};
+
+std::string boot_id() {
+  std::string text;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> text;
+  return text;
+}
+
+class Rank {
+ public:
+  explicit Rank(const Options& options) : options_(options), progress_(options.progress) {}
+
+  Result<Exit> run() {
+    // Wrong usage is told before MPI is started.
+    if (auto cells = cells_of(options_, 1); !cells) return cells.status();
+    std::optional<Question> question;
+    if (!options_.probe.empty()) {
+      auto parsed = parse_question(options_.probe);
+      if (!parsed) return parsed.status();
+      question = *parsed;
+    }
+    place_ = mpi::place_of(comm::own_environment());
+    auto library = mpi::open_library(options_.library, place_.launcher);
+    if (!library) return library.status();
+    library_ = std::move(*library);
+    auto link = Link::start(library_);
+    if (!link) return link.status();
+    link_ = std::move(*link);
+    // The receiver's patience is longer: the sender says what hangs.
+    measure::Watchdog watchdog(std::chrono::milliseconds(long(1e3 * options_.limit * (link_->sends() ? 1 : 2))),
+                               [this](const std::string& what) { give_up(what); });
+    watchdog_ = &watchdog;
+    const Status status = question ? ask(*question) : measure_all();
+    watchdog.rest();
+    const Exit exit = status.ok() ? Exit::ok : link_->sends() ? fail(status) : exit_of(status);
+    link_->finish();
+    return exit;
+  }
+
+ private:
+  Status ask(Question question) {
+    const auto sizes = sizes_of(options_);
+    if (!sizes) return sizes.status();
+    auto answer = probe(*link_, question, *sizes, [&](const std::string& what) { watchdog_->begin(what); });
+    if (!answer) return answer.status();
+    Json answers;
+    answers[std::string(name(question))] = std::move(*answer);
+    if (link_->sends()) print_document(answers);
+    return {};
+  }
+
+  Status measure_all() {
+    watchdog_->begin("the ranks' places");
+    if (auto status = look_around(); !status) return status;
+    auto cells = cells_of(options_, setting_.cores);
+    if (!cells) return cells.status();
+    Trial trial(*link_, options_, [this] {
+      ++messages_;
+      watchdog_->begin("");
+    });
+    for (std::size_t index = std::size_t(options_.skip); index < cells->size(); ++index) {
+      const Cell& cell = (*cells)[index];
+      if (link_->sends()) progress_.step(long(index), long(cells->size()), cell.text());
+      begin(cell);
+      if (auto why = left_out(cell); !why.empty()) {
+        add(not_measured(cell, setting_, "left_out", why));
+        continue;
+      }
+      setting_.compute = cell.plan.crew.threads > setting_.cores ? Compute::slept : Compute::spun;
+      auto samples = trial.measure(cell, setting_.compute);
+      if (!link_->sends()) {
+        if (!samples) return samples.status();
+        continue;
+      }
+      if (samples)
+        add(measured(cell, setting_, *samples));
+      else if (samples.status().code() == Code::corrupt)
+        add(not_measured(cell, setting_, "failed", samples.status().text()));
+      else
+        return std::move(samples).status().in(cell.text());
+    }
+    watchdog_->rest();
+    if (link_->sends()) print_document(nullptr);
+    return {};
+  }
+
+  /// Learns where both ranks run.
+  Status look_around() {
+    const Place mine{boot_id(), mpi::own_cores({})};
+    auto theirs = exchange(fmt::format("{} {}", mine.boot, mpi::to_text(mine.cores)));
+    if (!theirs) return theirs.status();
+    const Place other{theirs->substr(0, theirs->find(' ')), mpi::cores_from(theirs->substr(theirs->find(' ') + 1))};
+    if (mine.boot != other.boot)
+      return Status(Code::unsupported, "the two ranks are on different nodes, which share no clock", {},
+                    "Start both on one node");
+    setting_.cores = cores_for_threads(mine.cores.allowed, other.cores.allowed);
+    return {};
+  }
+
+  /// A receiver that shares the sender's cores keeps one of them busy.
+  static int cores_for_threads(const std::vector<int>& own, const std::vector<int>& others) {
+    const auto shared = std::ranges::any_of(own, [&](int each) { return std::ranges::count(others, each) != 0; });
+    return std::max(1, int(own.size()) - (shared ? 1 : 0));
+  }
+
+  Result<std::string> exchange(const std::string& mine) {
+    std::string theirs;
+    const auto tell = [&]() -> Status {
+      if (auto status = link_->tell_one(mine.size()); !status) return status;
+      return link_->tell(std::as_bytes(std::span(mine)));
+    };
+    const auto hear = [&]() -> Status {
+      std::size_t bytes = 0;
+      if (auto status = link_->hear_one(bytes); !status) return status;
+      theirs.resize(bytes);
+      return link_->hear(std::as_writable_bytes(std::span(theirs)));
+    };
+    if (auto status = link_->sends() ? tell() : hear(); !status) return status;
+    if (auto status = link_->sends() ? hear() : tell(); !status) return status;
+    return theirs;
+  }
+
+  std::string left_out(const Cell& cell) const {
+    const auto parts = std::uint64_t(cell.plan.crew.parts);
+    if (cell.plan.bytes % parts != 0)
+      return fmt::format("{} bytes are no whole number of {} parts.", cell.plan.bytes, parts);
+    return link_->lacks(cell.back_end, cell.plan.crew.threads);
+  }
+
+  void begin(const Cell& cell) {
+    const std::lock_guard lock(mutex_);
+    now_ = cell;
+    messages_ = 0;
+    watchdog_->begin("");
+  }
+  void add(Json row) {
+    const std::lock_guard lock(mutex_);
+    now_.reset();
+    if (link_->sends()) rows_.push_back(std::move(row));
+  }
+
+  /// In the watchdog's thread; that of the rank is somewhere in MPI.
+  void give_up(const std::string& what) {
+    const std::lock_guard lock(mutex_);
+    const std::string why =
+        fmt::format("hung after {} {}", messages_.load(), messages_ == 1 ? "message" : "messages");
+    if (link_->sends() && now_) {
+      rows_.push_back(not_measured(*now_, setting_, "hung", why + "."));
+      print_document(nullptr);
+    } else if (link_->sends()) {
+      (void)fail(Status(Code::timed_out, fmt::format("{} hung", what), {}, "Try another MPI, or another version"));
+    }
+    std::_Exit(int(Exit::failed));
+  }
+
+  /// `answers`: of a probe.
+  void print_document(const Json& answers) {
+    auto known = machine::known_machine("", "host", {});
+    machine::Machine machine;
+    put::Outcome outcome;
+    if (known)
+      machine = std::move(known->machine);
+    else
+      outcome.warnings.push_back(
+          fmt::format("This machine could not be described ({}); see `sennit doctor`.", known.status().what()));
+    outcome.versions = {{"sennit", put::version()}, {"mpi", link_->version()}};
+    const Json settings = {{"seconds", options_.seconds},
+                           {"limit", options_.limit},
+                           {"seed", options_.seed},
+                           {"clock", "common"},
+                           {"library", library_.name()},
+                           {"launcher", place_.launcher},
+                           {"cores", setting_.cores},
+                           {"thread_multiple", link_->is_thread_multiple()},
+                           {"last_level_cache", last_level_cache()}};
+    Json document = put::document(machine, {}, settings, outcome);
+    document["kind"] = "bench partitioned";
+    document["rows"] = rows_;
+    if (!answers.is_null()) document["probe"] = answers;
+    print(document);
+  }
+
+  const Options& options_;
+  const Progress progress_;
+  comm::JobPlace place_;
+  mpi::OpenLibrary library_;
+  std::unique_ptr<Link> link_;
+  measure::Watchdog* watchdog_ = nullptr;
+  Setting setting_;
+  std::atomic<int> messages_{0};  // of this line
+  std::mutex mutex_;              // of what follows, which the watchdog's thread reads
+  std::optional<Cell> now_;
+  Json rows_ = Json::array();
+};
+
+}  // namespace
+
+Result<Exit> run_rank(const Options& options) {
+  return Rank(options).run();
+}
+
+}  // namespace sennit::bench::partitioned

@@ -1,0 +1,69 @@
+"""The benchmark of messages in parts over the MPIs of wheels: what it asks, measures and checks."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import drop_in
+import pytest
+from sennit.baselines import mpi
+
+BACK_ENDS = ("single", "threads", "persistent", "persistent_parts", "mpi", "rma_flush", "rma_pscw")
+
+
+@pytest.fixture(params=list(mpi.LIBRARIES))
+def found(request: pytest.FixtureRequest) -> mpi.Installed:
+    installed = mpi.find(request.param)
+    if isinstance(installed, str):
+        pytest.skip(installed)
+    if not drop_in.FOLDER or not (Path(drop_in.FOLDER) / "sennit-bench-partitioned").exists():
+        pytest.skip("sennit-bench-partitioned is not built")
+    return installed
+
+
+def bench(found: mpi.Installed, *arguments: str) -> Any:
+    """What `sennit bench partitioned` of that MPI prints."""
+    with tempfile.TemporaryDirectory(prefix="sennit-bench-") as folder:
+        environment = drop_in.environment(found, Path(folder), None) | {"SENNIT_PROGRAMS": drop_in.FOLDER}
+        command = ["timeout", "-k", "5", "150", sys.executable, "-m", "sennit", "bench", "partitioned", *arguments]
+        command += ["--launcher", str(found.launcher), "--json", "-"]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr[-4000:]
+        return json.loads(done.stdout)
+
+
+def test_every_back_end_is_verified_and_measured(found: mpi.Installed) -> None:
+    result = bench(
+        found, "--vs", "all", "--sizes", "96K", "--partitions", "3,5", "--threads", "2", "--compute", "200us",
+        "--noise", "uniform:50", "--order", "random", "--seconds", "0.01",
+    )  # fmt: skip
+    rows = result["rows"]
+    assert [row["back_end"] for row in rows] == [each for each in BACK_ENDS for _ in range(2)]
+    for row in rows:
+        if row["partitions"] == 5:
+            assert (row["state"], "no whole number of 5 parts" in row["why"]) == ("left_out", True)
+            continue
+        # A hang of an MPI is a row, and no failure of the benchmark.
+        assert row["state"] in ("measured", "hung"), row
+        if row["state"] == "measured":
+            assert row["verified"]
+            assert row["rounds"] >= 7
+            assert row["transfer_us"]["median"] > 0
+            assert len(row["timeline"]["parts"]) == (1 if row["back_end"] in ("single", "persistent") else 3)
+    assert sum(row["state"] == "measured" for row in rows) >= 6
+
+
+def test_a_probe_answers_every_question(found: mpi.Installed) -> None:
+    result = bench(found, "--probe", "--sizes", "64,64K")
+    probe = result["probe"]
+    assert [one["bytes"] for one in probe["early"]] == [64, 65536]
+    # Known of these two versions; what a part does within 20 ms depends on nothing else here.
+    if "MPICH" in result["versions"]["mpi"]:
+        assert not any(one["early"] for one in probe["early"])
+    for question in ("start_all", "before_start", "while_waiting"):
+        assert probe[question]["works"] in (True, False)
