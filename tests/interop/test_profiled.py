@@ -371,3 +371,26 @@ def test_a_program_that_calls_nothing_is_told_so(tmp_path: Path) -> None:
     done = subprocess.run(command, env=os.environ | ours(), capture_output=True, text=True, check=False)
     assert done.returncode == 3
     assert "no process wrote anything here: the program called neither MPI nor NCCL" in done.stderr
+
+
+def test_a_program_of_sessions_alone_has_ranks_and_partners(tmp_path: Path) -> None:
+    """Open MPI 5.0 has no sessions."""
+    program, _ = have("mpich", "c_sessions.c")
+    folder = tmp_path / "run"
+    command = ["profile", "--accelerate", "-o", str(folder), "--", *program.start(RANKS)]
+    done = start(program.found, tmp_path, *SENNIT, *command, SENNIT_EMULATE="1")
+    assert (done.returncode, done.stdout) == (0, "all arrived\n"), done.stderr
+    document = report(folder)
+    assert [(rank["rank"], rank["ended"]) for rank in document["ranks"]] == [(0, "exited"), (1, "exited")]
+    assert (document["ranks_of_job"], document["mpi"], document["missing"]) == (RANKS, "MPICH", [])
+    sent = 100_000 * 4
+    assert document["partners"] == [
+        {"from": rank, "to": 1 - rank, "messages": 3, "bytes": 3 * sent} for rank in range(RANKS)
+    ]
+    rows = {row["function"]: row for row in document["rows"]}
+    told = {name: (rows[name]["calls"], rows[name]["bytes_in"]) for name in ("MPI_Allreduce", "MPI_Put")}
+    assert told == {name: (RANKS, RANKS * sent) for name in told}
+    assert rows["MPI_Allreduce"]["communicator_size"] == RANKS
+    assert {row["requests"] for row in document["rows"] if row["function"] == "MPI_Irecv"} == {2 * RANKS}
+    assert all(0 < rank["inside_seconds"] and 0 < rank["seconds"] for rank in document["ranks"])
+    assert {each["function"] for each in document["skew"]} >= {"MPI_Allreduce", "MPI_Barrier"}

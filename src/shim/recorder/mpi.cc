@@ -23,7 +23,7 @@ template <class Abi>
 class MpiRecorder : MpiCalls<Abi> {
   using Calls = MpiCalls<Abi>;
   using Calls::begun_, Calls::communicators_, Calls::described, Calls::epoch_, Calls::facts_, Calls::free_handle,
-      Calls::handle_at, Calls::know, Calls::library_, Calls::mpi_;
+      Calls::handle_at, Calls::know, Calls::library_, Calls::mpi_, Calls::session_world_;
   using Description = mpi::Description;
   using Entry = mpi::Entry;
   using Frame = mpi::Frame;
@@ -75,7 +75,7 @@ class MpiRecorder : MpiCalls<Abi> {
     call.end = recorder->now();
     call.how = in_call.own().how;
     if (kernels.collects()) kernels.end({profile::class_of(call)});
-    if (entry == Entry::Init || entry == Entry::Init_thread) begin_run(*recorder, call.end);
+    if (code == 0) begin_run(*recorder, frame, entry, call.end);
     if (code == 0 && begun_ && of.made != mpi::kAbsent && !is_window(of)) know(*recorder, handle_at(frame, of.made));
     if (code == 0 && begun_ && facts.begins) begin_request(*recorder, thread, frame, facts, known, call);
     if (code == 0 && begun_ && of.kind == Kind::requests) after_requests(*recorder, thread, frame, entry, call);
@@ -104,7 +104,7 @@ class MpiRecorder : MpiCalls<Abi> {
     if (of.kind == Kind::requests) before_requests(frame, entry);
     const EndingCall<Abi> ending(frame, begun_ ? facts.ending : Ending::none, memos_of(own).room());
     const int code = frame.call();
-    if (entry == Entry::Init || entry == Entry::Init_thread) begin_run(recorder, recorder.now());
+    if (code == 0) begin_run(recorder, frame, entry, recorder.now());
     if (entry == Entry::Pcontrol) begin_level(frame.number(0));
     if (code == 0 && begun_ && of.made != mpi::kAbsent && !is_window(of)) know(recorder, handle_at(frame, of.made));
     const auto end = [&](mpi::Handle request) {
@@ -281,14 +281,22 @@ class MpiRecorder : MpiCalls<Abi> {
     return code;
   }
 
-  static void begin_run(profile::Recorder& recorder, std::uint64_t time) {
+  /// By MPI_Init, or a first session, whatever `entry` is of these.
+  static void begin_run(profile::Recorder& recorder, const Frame& frame, Entry entry, std::uint64_t time) {
+    if (entry == Entry::Session_init) {
+      if (begun_ && !session_world_.has_begun()) return;  // the program has MPI_COMM_WORLD
+      const auto* const session = frame.pointer<const typename Abi::Session>(kSession);
+      if (!session_world_.begin(*library_, mpi_, *session)) return;
+      tell_job(recorder, session_world_.rank(), session_world_.size());
+      begun_ = true;
+      recorder.begin_run(time);
+      return;
+    }
+    if (entry != Entry::Init && entry != Entry::Init_thread) return;
     mpi::CommShape world;
     if (library_->shape(library_->comm_world(), world) != 0) return;
-    recorder.header().rank = world.rank;
-    recorder.header().ranks = world.size;
-    const std::string_view flavours[] = {"MPI", "MPICH", "Open MPI"};
-    const std::string_view flavour = flavours[static_cast<std::size_t>(Abi::kFlavour)];
-    profile::set(recorder.header().mpi, flavour);
+    session_world_.end();
+    tell_job(recorder, world.rank, world.size);
     shared_request_ = find_shared_request();
     begun_ = true;
     know(recorder, library_->comm_world());
@@ -297,6 +305,14 @@ class MpiRecorder : MpiCalls<Abi> {
     variables_.begin(recorder, *library_, mpi_, patterns);
   }
 
+  static void tell_job(profile::Recorder& recorder, int rank, int ranks) {
+    recorder.header().rank = rank;
+    recorder.header().ranks = ranks;
+    const std::string_view flavours[] = {"MPI", "MPICH", "Open MPI"};
+    profile::set(recorder.header().mpi, flavours[static_cast<std::size_t>(Abi::kFlavour)]);
+  }
+
+  static constexpr mpi::Argument kSession{2};                           ///< of MPI_Session_init
   static constinit inline std::atomic<mpi::Handle> shared_request_{0};  ///< see find_shared_request()
   static inline OpenRequests& requests_ = *new OpenRequests;
   static inline Variables<Abi>& variables_ = *new Variables<Abi>;

@@ -17,6 +17,7 @@
 #include "shim/recorder/function_facts.h"
 #include "shim/recorder/process_profile.h"
 #include "shim/recorder/rooted.h"
+#include "shim/recorder/session_world.h"
 
 namespace sennit::shim::recorder {
 
@@ -50,12 +51,25 @@ class MpiCalls {
     if (handle == mpi::kNoHandle || handle == library_->comm_null()) return nullptr;
     mpi::CommShape shape;
     std::vector<int> members, world_ranks;
-    if (library_->shape(handle, shape) != 0 || library_->all_world_ranks(handle, members) != 0) return nullptr;
-    if (library_->world_ranks(handle, world_ranks) != 0) world_ranks.clear();
+    if (library_->shape(handle, shape) != 0 || !find_ranks(handle, shape, members, world_ranks)) return nullptr;
     KnownCommunicator& known = communicators_.add(recorder, handle, shape, std::move(members), std::move(world_ranks),
                                                   library_->name(handle));
     ++epoch_;
     return &known;
+  }
+
+  /// The job's ranks of all of a communicator's processes, and of those that messages go to.
+  static bool find_ranks(mpi::Handle handle, const mpi::CommShape& shape, std::vector<int>& members,
+                         std::vector<int>& world_ranks) {
+    if (!session_world_.has_begun()) {
+      if (library_->all_world_ranks(handle, members) != 0) return false;
+      if (library_->world_ranks(handle, world_ranks) != 0) world_ranks.clear();
+      return true;
+    }
+    if (!session_world_.add_ranks(*library_, handle, shape.inter, world_ranks)) return false;
+    if (shape.inter && !session_world_.add_ranks(*library_, handle, false, members)) return false;
+    members.insert(members.end(), world_ranks.begin(), world_ranks.end());
+    return true;
   }
 
   static KnownCommunicator* find_or_know(profile::Recorder& recorder, mpi::Handle handle) {
@@ -112,7 +126,8 @@ class MpiCalls {
     for (const mpi::Argument peer : {of.root, of.dest, of.source, of.target_rank})
       if (peer != mpi::kAbsent && call.peer < 0) call.peer = frame.number(peer);
     if (of.buffers == 0 || (of.comm != mpi::kAbsent && made.communicator == nullptr)) return;
-    const mpi::Call described = frame.describe(*library_, of.comm != mpi::kAbsent ? comm : library_->comm_world(),
+    const mpi::Handle without = session_world_.has_begun() ? library_->comm_null() : library_->comm_world();
+    const mpi::Call described = frame.describe(*library_, of.comm != mpi::kAbsent ? comm : without,
                                                made.communicator != nullptr ? &made.communicator->shape : nullptr);
     const std::uint64_t bytes = mpi::message_size(described);
     for (const mpi::Part& part : described.all())
@@ -175,6 +190,7 @@ class MpiCalls {
   static constinit inline std::uint16_t derived_ = 0;            ///< the name of all other types
   static constinit inline std::atomic<bool> begun_{false};       ///< MPI answers
   static constinit inline std::atomic<std::uint64_t> epoch_{1};  ///< see CallMemos
+  static inline SessionWorld<Abi>& session_world_ = *new SessionWorld<Abi>;
   static inline KnownCommunicators& communicators_ = *new KnownCommunicators;
 };
 
