@@ -15,6 +15,7 @@ from sennit.baselines import partitioned as jobs
 from sennit.model.document import parse
 from sennit.model.partitioned import BACK_ENDS, Partitioned, Probe
 from sennit.programs.problem import Exit, Problem
+from sennit.verbs.doctor_partitioned import check_of
 from sennit.verbs.partitioned import back_ends, sizes_of
 from sennit.views.charts.grid import ratio_grid
 from sennit.views.partitioned import (
@@ -252,6 +253,10 @@ def test_a_question_that_hangs_is_a_no(monkeypatch: pytest.MonkeyPatch) -> None:
     assert answers["start_all"] == {"works": False, "why": "it hung", "command": "run --probe start_all --limit 5"}
     assert answers["before_start"] == {"works": True}
     assert answers["while_waiting"]["works"] is None
+    killed = jobs.Heard(reason="it did not end within 60 s")
+    monkeypatch.setattr(jobs, "start", MadeUpJobs(copy.deepcopy(asked), killed).start)
+    answers, _ = jobs.ask(command, {}, ("early", "start_all"), (), lambda *_: None)
+    assert answers["start_all"]["works"] is None, "what a launcher does says nothing of messages"
 
 
 def test_progress_and_errors_are_told_apart() -> None:
@@ -262,3 +267,31 @@ def test_progress_and_errors_are_told_apart() -> None:
     assert (seen, heard.at, heard.errors) == ([(2, 9, "mpi, 1 KiB")], 2, ["a launcher's own line"])
     assert heard.document is None
     assert heard.said() == "it printed nothing"
+
+
+# ---- the doctor ---------------------------------------------------------------------------------------------------
+
+
+def checked(**probe: Any) -> tuple[str, str, str]:
+    check = check_of(parse(Probe, probe, "it", version=None), MPI, "openmpi")
+    assert check.id == "partitioned_openmpi"
+    return check.state, check.detail, check.fix
+
+
+def test_the_doctor_says_what_to_do_instead() -> None:
+    works, hangs = {"works": True}, {"works": False, "why": "it hung"}
+    assert checked(**early(True, True), start_all=works, before_start=works, while_waiting=works) == (
+        "works",
+        f"{MPI}: parts leave early; MPI_Startall starts two at once; parts may be ready before the receiver has "
+        "started; parts may be ready while another thread waits.",
+        "",
+    )
+    state, detail, fix = checked(**early(True, True), start_all=hangs, while_waiting={"works": None})
+    assert (state, fix) == ("degraded", "Start them one by one, with MPI_Start")
+    assert "not so: MPI_Startall starts two at once" in detail
+    assert "another thread" not in detail, "it was not asked"
+    state, detail, fix = checked(**early(False, False))
+    assert "no part leaves before all are ready" in detail
+    assert "persistent_parts" in fix
+    assert "at some sizes" in checked(**early(True, False))[1]
+    assert "was not told (it hung)" in checked(early_failed=hangs)[1]

@@ -13,12 +13,14 @@ from typing import Any
 
 from sennit.baselines.run import Outcome, run
 from sennit.model.document import decode
-from sennit.model.partitioned import FAILED, HUNG
+from sennit.model.partitioned import FAILED, HUNG, QUESTIONS
 from sennit.programs.problem import Exit, Problem
 from sennit.programs.progress import step_of
 
 PROGRAM = "sennit-bench-partitioned"
 MOST_HANGS = 3  # one after the other, after which a back end is left
+EARLY = QUESTIONS[0]
+WRONG = ("timed_out", "corrupt", "system_error")  # what the ranks say of a message that does not work
 ANSWER_S = 5.0  # that a question may take
 START_S = 60.0  # that a launcher may take beside what its ranks do
 
@@ -177,22 +179,24 @@ def ask(
     command: Command, environment: Mapping[str, str], questions: Sequence[str], sizes: Sequence[str],
     progress: Progress,
 ) -> tuple[dict[str, Any], dict[str, Any]]:  # fmt: skip
-    """The answers, by question, and the document of a job that came to its end; empty where none did. Raises Problem
-    where the MPI cannot be started at all."""
+    """The answers, by question, and the document of a job that came to its end; empty where none did. What takes
+    longer than ANSWER_S is a no. Raises Problem where the MPI cannot be started at all, or has no such messages."""
     answers: dict[str, Any] = {}
     document: dict[str, Any] = {}
+    # One after the other: ranks that have no core each would be late with their answers.
     for number, question in enumerate(questions):
         progress(number, len(questions), question.replace("_", " "))
-        asked = ["--probe", question, "--limit", f"{ANSWER_S:g}", *(sizes if question == "early" else ())]
-        line = command(asked)
+        about = ["--sizes", ",".join(sizes)] if sizes and question == EARLY else []
+        line = command(["--probe", question, "--limit", f"{ANSWER_S:g}", *about])
         heard = start(line, environment, START_S, lambda *_: None)
         if found := heard.document:
             document = document or found
             answers |= found["probe"]
             continue
-        if heard.error.get("code") in ("invalid_argument", "unsupported") and not document and not number:
+        code = heard.error.get("code")
+        if question == EARLY and code in ("invalid_argument", "unsupported"):
             raise _problem(heard)
-        asked_in_vain = heard.error.get("code") == "unsupported"
-        answer = {"works": None if asked_in_vain else False, "why": heard.said(), "command": shlex.join(line)}
-        answers["early_failed" if question == "early" else question] = answer
+        # That a job did not come to its end for another reason says nothing of the messages.
+        answer = {"works": False if code in WRONG else None, "why": heard.said(), "command": shlex.join(line)}
+        answers["early_failed" if question == EARLY else question] = answer
     return answers, document

@@ -8,6 +8,7 @@ from sennit.model.doctor import Doctor
 from sennit.model.document import parse
 from sennit.programs import console, process
 from sennit.programs.problem import Exit
+from sennit.verbs.doctor_partitioned import partitioned_checks
 from sennit.verbs.options import AsJson, OnExecutor, examples, executor_arguments, print_json
 from sennit.views.doctor_text import print_doctor
 
@@ -20,8 +21,10 @@ def doctor(executor: OnExecutor = None, as_json: AsJson = False) -> None:
     Exit code 3 when something that is needed is missing."""
     document, _ = process.document("sennit-doctor", *executor_arguments(executor), title="looking at this machine")
     found = parse(Doctor, document, "the document of sennit-doctor")
+    more = partitioned_checks()
+    found.checks += more
     if as_json:
-        print_json(document)
+        print_json(document | {"checks": [*document["checks"], *(check.model_dump() for check in more)]})
     else:
         print_doctor(found, console.results())
     if found.missing:

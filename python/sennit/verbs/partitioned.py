@@ -129,7 +129,7 @@ def partitioned(
         return job.command(environment, list(arguments))
 
     if probe:
-        document = _probed(command, environment, ["--sizes", sizes_asked] if sizes else [])
+        document = _probed(command, environment, sizes_asked.split(",") if sizes else [])
     else:
         arguments = ["--sizes", sizes_asked or SIZES, "--partitions", partitions, "--compute", compute, "--noise",
                      noise, "--order", order, "--cache", cache, "--seconds", f"{seconds:g}", "--limit",
