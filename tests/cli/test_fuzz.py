@@ -35,7 +35,7 @@ from sennit.compare.table_diff import diff_document, table_diff
 from sennit.compare.verdicts import below
 from sennit.model.collective_plan import CollectivePlan
 from sennit.model.doctor import Doctor
-from sennit.model.document import Part, parse, read_json
+from sennit.model.document import Part, decode, parse, read_json
 from sennit.model.explain import Explanation
 from sennit.model.machine import Machine
 from sennit.model.map import RankMap
@@ -295,6 +295,27 @@ def test_a_damaged_file_is_drawn_or_refused(kind: str, tmp_path: Path) -> None:
             raise AssertionError(f"mutant {number}: {error!r}: {file.read_bytes()[:300]!r}") from error
     # Where all are refused no view is tried, and where none is, no reader.
     assert count * 0.2 < refused < count * 0.8
+
+
+@pytest.mark.parametrize("count", [2000, pytest.param(1_000_000, marks=pytest.mark.repeats)])
+def test_a_damaged_map_gives_a_program_the_gpus_here_or_is_refused(count: int) -> None:
+    ranks = [{"rank": rank, "node": 0, "gpu": f"gpu{rank}", "uuid": f"GPU-{1 - rank}"} for rank in range(2)]
+    whole = {name: member for name, member in map_of_two().items() if name not in ("loads", "traffic")}
+    whole |= {"ranks": ranks, "traffic": {"from": "it", "ranks": 2, "bytes": 16.0, "messages": 2.0}}
+    here = Gpus(["GPU-0", "GPU-1"])
+    given = 0
+    for number in range(count):
+        text = mutant(whole, Random(f"a map {number}"))
+        try:
+            # What is no JSON is a ValueError, which readers of files make a Problem of.
+            seen = visible_devices(parse(RankMap, decode(text.decode()), "map.json"), here, {})
+            assert sorted(seen.split(",")) == here.uuids
+            given += 1
+        except (Problem, ValueError):
+            continue
+        except Exception as error:
+            raise AssertionError(f"mutant {number}: {error!r}: {text[:300]!r}") from error
+    assert count * 0.2 < given < count * 0.8
 
 
 def check_refusal(problem: Problem, origin: str) -> None:

@@ -489,9 +489,11 @@ def test_bench_collectives_offers_what_its_program_does() -> None:
 
 def test_bench_mpi_offers_what_its_program_does() -> None:
     program, verb = options_of_program(mpi.PROGRAM), options_of("mpi")
-    assert program - verb == {"--patterns", "--progress"}  # patterns are those of `sennit bench patterns`
+    # Those of patterns are `sennit bench patterns`'s.
+    assert program - verb == {"--patterns", "--over", "--nccl", "--progress"}
     # How ranks are started, what is a job of its own, and what becomes of the result.
-    assert verb - program == {"-n", "--ranks", "--launcher", "--ucx", "--json", "--csv", "--markdown", "--html"}
+    started = {"-n", "--ranks", "--launcher", "--ucx", "--virtual-nodes"}
+    assert verb - program == started | {"--json", "--csv", "--markdown", "--html"}
 
 
 def test_every_operation_of_the_program_has_a_verb(tmp_path: Path) -> None:
