@@ -66,7 +66,8 @@ ENDLESS = """
 import subprocess
 from sennit import virtual_nodes
 with virtual_nodes.networks(2) as nodes:
-    begun = subprocess.Popen([*nodes[1].enter(), "sh", "-c", "echo; exec 1>&2; sleep 1000; :"], stdout=subprocess.PIPE)
+    sleep = [*nodes[1].enter(), "sh", "-c", "echo; exec 1>&2; sleep 1000; :"]
+    begun = subprocess.Popen(sleep, stdout=subprocess.PIPE)
     begun.stdout.readline()
     print(nodes[0].around.process, flush=True)
     input()
