@@ -52,7 +52,7 @@ constexpr std::array kVariables = {
              "What NCCL_PROFILER_PLUGIN said before `sennit profile` set it: that plug-in is loaded, too"},
     Variable{"SENNIT_REORDER", "0", "1: the drop-in for MPI answers `reorder` of MPI_Cart_create and its like"},
     Variable{"SENNIT_BETWEEN", "rails",
-             "How the drop-ins' collectives travel between nodes: rails, leaders or staged"},
+             "How the drop-ins' collectives travel between nodes: rails, adapters, leaders or staged"},
     Variable{
         "SENNIT_TAKE", "measured",
         "Which of NCCL's calls the drop-in takes: those that measured faster here (measured), or all that it can"},

@@ -1,6 +1,7 @@
 #include "net/hierarchical.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "coll/reduce_rows.h"
 #include "net/places.h"
@@ -18,11 +19,16 @@ constexpr int kLeader = 0;
 }  // namespace
 
 Result<std::unique_ptr<Hierarchical>> Hierarchical::create(node::Node& node, coll::Collectives& collectives,
-                                                           int nodes, int number, Rail* rail, Way way,
-                                                           Options options) {
+                                                           int nodes, int number, Rails rails, Options options) {
   // A part is at most so much longer: chunks are rounded up to grains of all ranks, and so is what is not divided.
   const std::uint64_t room = options.part + 2 * kGrain * as_count(node.size()) * as_count(nodes);
-  std::unique_ptr<Hierarchical> made(new Hierarchical(node, collectives, nodes, number, rail, way, options, room));
+  if (rails.way != Way::adapters) {
+    rails.leaders.resize(rails.way == Way::rails ? as_count(node.size()) : 1);
+    std::iota(rails.leaders.begin(), rails.leaders.end(), kLeader);
+    rails.leader_rail = rails.rail;
+  }
+  std::unique_ptr<Hierarchical> made(
+      new Hierarchical(node, collectives, nodes, number, std::move(rails), options, room));
   if (auto agreed = comm::agree(node.group().exchange(), made->prepare(), {}); !agreed) return agreed.status();
   // The first collective makes memory too.
   coll::Request meet;
@@ -35,9 +41,9 @@ Result<std::unique_ptr<Hierarchical>> Hierarchical::create(node::Node& node, col
 
 Status Hierarchical::prepare() {
   if (auto status = coll::load_reduce_rows(node_.executor(), node_.device()); !status) return status;
-  if (auto status = relay_.prepare(way_ == Way::leaders && node_.rank() != kLeader ? 0 : 2 * room_); !status)
-    return status;
-  if (way_ == Way::leaders || node_.size() == 1) return {};
+  const bool sums = rails_.divide() || node_.rank() == kLeader;
+  if (auto status = relay_.prepare(sums ? 2 * room_ : own_lead() ? room_ : 0); !status) return status;
+  if (!rails_.divide() || node_.size() == 1) return {};
   auto rows = node_.executor().allocate(node_.device(), room_ * as_count(node_.size()));
   if (!rows) return rows.status();
   rows_ = std::move(*rows);
@@ -45,7 +51,7 @@ Status Hierarchical::prepare() {
 }
 
 std::vector<Chunk> Hierarchical::chunks(std::uint64_t bytes) const {
-  const bool whole = way_ == Way::leaders;
+  const bool whole = !rails_.divide();
   const int parts = whole ? 1 : node_.size();
   return chunks_of(bytes, part_ * as_count(parts), parts * nodes_, whole);
 }
@@ -110,27 +116,6 @@ Status Hierarchical::reduce(const void* input, void* output, std::uint64_t bytes
   });
 }
 
-Status Hierarchical::broadcast(void* data, std::uint64_t bytes, Place root) {
-  const auto all = chunks(bytes);
-  return relay_.run(all.size(), 1, [&](std::size_t i) {
-    const Chunk& chunk = all[i];
-    Course course;
-    if (has_part(chunk, root.rank)) course.trips = {crossing_.broadcast(root.node, part_of(chunk))};
-    if (number_ == root.node)
-      course.gather = [=, this](std::byte* part, device::Lane& lane) {
-        const std::byte* const from = at(data, chunk.begin);
-        if (!chunk.whole) return call(Operation::scatter, from, part, part_of(chunk), kBytes, lane, root.rank);
-        return node_.rank() == root.rank ? lane.copy(part, from, chunk.bytes) : Status();
-      };
-    course.spread = [=, this](std::byte* part, device::Lane& lane) {
-      std::byte* const to = at(data, chunk.begin);
-      return chunk.whole ? call(Operation::broadcast, part, to, chunk.bytes, kBytes, lane, root.rank)
-                         : call(Operation::allgather, part, to, part_of(chunk), kBytes, lane);
-    };
-    return course;
-  });
-}
-
 Status Hierarchical::exchange(const void* input, void* output, const Pieces& pieces, device::Lane& lane) {
   coll::Request request;
   request.operation = Operation::all_to_all_v;
@@ -170,7 +155,10 @@ Course Hierarchical::course_of(const Round& round, const void* input, void* outp
     return course;
   }
   course.gather = [=, this](std::byte* memory, device::Lane& lane) {
-    return exchange(input, memory, {own.sent, own.sent_from, goes.lengths, goes.places}, lane);
+    Pieces pieces = own;
+    pieces.received = goes.lengths;
+    pieces.received_to = goes.places;
+    return exchange(input, memory, pieces, lane);
   };
   Trip trip = crossing_.swap(round.distance, goes.bytes, came.bytes);
   trip.then = [=, this](std::byte* memory, device::Lane& lane) {

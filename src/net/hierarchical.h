@@ -4,7 +4,12 @@
 // to those of the ranks in its place in other nodes (crossing.h), and the node's ranks exchange what they have
 // (allgather). Every rank sends 1/n of the message, so that all network adapters of a node work (Ahn et al., as in
 // NCCL's and MPI's two-level allreduce). By leaders: the first rank of each node does it all (reduce, broadcast); an
-// allreduce alone, for nodes that differ, and to compare.
+// allreduce and a broadcast alone, for nodes that differ, and to compare.
+//
+// By adapters: a broadcast goes by one rank for each network adapter (leaders.h), as many in each node, each with its
+// part; they spread it to all ranks of their node chunk by chunk while the next chunk comes (Chu et al., section 6,
+// do so with one leader for each adapter or socket, and a ring of chunks in GPU memory). Other collectives go by
+// rails, or where nodes have different numbers of ranks by leaders.
 //
 // An allgather and a reduce-scatter are halves of this. Their messages are in the order of ranks, which need not be
 // that of nodes: a rank's row is that of its node on the rail, and of its place in the node; copies in the GPU bring
@@ -14,7 +19,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "coll/collectives.h"
@@ -26,7 +33,23 @@
 
 namespace sennit::net {
 
-enum class Way : std::uint8_t { rails, leaders };
+enum class Way : std::uint8_t { rails, adapters, leaders };
+
+/// Says how collectives leave this rank's node.
+struct Rails {
+  Way way = Way::rails;
+  /// Of this rank, to the ranks in its place in other nodes. By leaders, and by adapters where nodes are not alike,
+  /// of the node's first rank alone, else null.
+  Rail* rail = nullptr;
+  bool alike = true;  ///< all nodes have as many ranks, which rails want
+  /// By adapters alone: the ranks of this node that lead broadcasts, as many in each node; and of a rank that is one
+  /// of them the rail to those that are in its place of the list in other nodes, else null.
+  std::vector<int> leaders;
+  Rail* leader_rail = nullptr;
+
+  /// Returns whether each rank has a part of all that is not a broadcast.
+  bool divide() const { return alike && way != Way::leaders; }
+};
 
 /// The messages of a gather or a scatter, in bytes.
 struct OfOneRank {
@@ -47,18 +70,24 @@ class Hierarchical {
   };
 
   /// Collective over the ranks of this rank's node, which is number `number` of `nodes`, and of which `node` and
-  /// `collectives` are; makes all memory that calls need. `rail`: of this rank; by leaders, of the node's first rank
-  /// alone, else null. All outlive it. Errors, the same on every rank of the node: out_of_memory, those of
-  /// Collectives::call. The ranks of other nodes do not hear of them here, and must before the first call.
+  /// `collectives` are; makes all memory that calls need. All that is referred to outlives it. Errors, the same on
+  /// every rank of the node: out_of_memory, those of Collectives::call. The ranks of other nodes do not hear of them
+  /// here, and must before the first call.
   static Result<std::unique_ptr<Hierarchical>> create(node::Node& node, coll::Collectives& collectives, int nodes,
-                                                      int number, Rail* rail, Way way, Options options);
+                                                      int number, Rails rails, Options options);
 
-  Way way() const { return way_; }
+  /// Returns how an operation goes.
+  Way way(coll::Operation operation) const {
+    if (operation == coll::Operation::broadcast) return rails_.way;
+    return rails_.divide() ? Way::rails : Way::leaders;
+  }
+  /// Returns how many ranks of each node take part in a broadcast between nodes.
+  std::size_t leaders() const { return rails_.leaders.size(); }
 
   /// Every one is collective over all ranks of all nodes, one at a time, and returns when it is done here. Memory is
   /// that of the node's device; input and output may be the same, else they do not overlap. `bytes`: whole elements.
-  /// Operators do not scale (average, premultiplied_sum). All but allreduce by rails alone. Errors: those of
-  /// Collectives::call, and of the rail; they end the node.
+  /// Operators do not scale (average, premultiplied_sum). All but allreduce and broadcast by rails alone. Errors:
+  /// those of Collectives::call, and of the rail; they end the node.
   Status all_reduce(const void* input, void* output, std::uint64_t bytes, const device::Reduction& reduction);
   /// `output`: of the rank in place `root`.
   Status reduce(const void* input, void* output, std::uint64_t bytes, const device::Reduction& reduction, Place root);
@@ -97,19 +126,33 @@ class Hierarchical {
   std::size_t rounds(std::uint64_t longest) const { return rounds_of(longest).size(); }
 
  private:
-  Hierarchical(node::Node& node, coll::Collectives& collectives, int nodes, int number, Rail* rail, Way way,
-               Options options, std::uint64_t room)
+  Hierarchical(node::Node& node, coll::Collectives& collectives, int nodes, int number, Rails rails, Options options,
+               std::uint64_t room)
       : node_(node),
         collectives_(collectives),
         nodes_(nodes),
         number_(number),
-        way_(way),
+        rails_(std::move(rails)),
         part_(options.part),
         room_(room),
-        crossing_(rail, nodes, number, room, options.least_on_gpu),
+        crossing_(rails_.rail, nodes, number, room, options.least_on_gpu),
         relay_(node) {}
 
+  /// Messages within the node, by its ranks.
+  struct Pieces {
+    Pieces() = default;
+    explicit Pieces(int ranks) : sent(as_count(ranks)), sent_from(sent), received(sent), received_to(sent) {}
+    std::vector<std::uint64_t> sent, sent_from, received, received_to;
+  };
   Status prepare();
+  /// Returns this rank's place among the leaders; no value: it is no leader.
+  std::optional<std::size_t> own_lead() const;
+  /// Of a broadcast, brings a chunk from the root's memory to the leaders of its node, each its part; and from the
+  /// leaders to the ranks of this node. `owner`: the leader that has a chunk which is not divided.
+  Status to_leaders(const std::byte* data, const Chunk& chunk, Place root, int owner, std::byte* part,
+                    device::Lane& lane);
+  Status from_leaders(std::byte* data, const Chunk& chunk, Place root, int owner, const std::byte* part,
+                      device::Lane& lane);
   std::vector<Chunk> chunks(std::uint64_t bytes) const;
   std::uint64_t part_of(const Chunk& chunk) const;
   /// Returns whether this rank has a part of the chunk; a chunk that is not divided belongs to rank `owner` of each
@@ -139,10 +182,6 @@ class Hierarchical {
   Status call(coll::Operation operation, const void* input, void* output, std::uint64_t bytes,
               const device::Reduction& reduction, device::Lane& lane, int root = coll::kEveryRank);
   std::vector<Round> rounds_of(std::uint64_t longest) const;
-  /// An exchange of the node, by its ranks.
-  struct Pieces {
-    std::vector<std::uint64_t> sent, sent_from, received, received_to;
-  };
   Status exchange(const void* input, void* output, const Pieces& pieces, device::Lane& lane);
   /// `ranks`: by node, and for each by place.
   Course course_of(const Round& round, const void* input, void* output, const Messages& messages,
@@ -153,7 +192,7 @@ class Hierarchical {
   node::Node& node_;
   coll::Collectives& collectives_;
   const int nodes_, number_;
-  const Way way_;
+  const Rails rails_;
   const std::uint64_t part_;
   const std::uint64_t room_;  // for what a rank gives of a chunk
   const Crossing crossing_;

@@ -72,13 +72,15 @@ Result<Switches> Switches::from_environment() {
     switches.operations = std::move(*operations);
   }
   const std::string between = environment("SENNIT_BETWEEN");
-  if (between == "leaders")
+  if (between == "adapters")
+    switches.between = Between::adapters;
+  else if (between == "leaders")
     switches.between = Between::leaders;
   else if (between == "staged")
     switches.between = Between::staged;
   else if (!between.empty() && between != "rails")
     return Status(Code::invalid_argument, fmt::format("SENNIT_BETWEEN={} is no way between nodes", between), {},
-                  "Use rails, leaders or staged");
+                  "Use rails, adapters, leaders or staged");
   const std::string take = environment("SENNIT_TAKE");
   if (take == "all")
     switches.take = Take::all;

@@ -18,7 +18,7 @@ namespace sennit::shim {
 enum class Take : std::uint8_t { measured, all };
 
 /// Says how collectives of several nodes travel: as net::Way, or staged like everything else.
-enum class Between : std::uint8_t { rails, leaders, staged };
+enum class Between : std::uint8_t { rails, adapters, leaders, staged };
 
 struct Switches {
   bool report = false;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "path/nics.h"
 #include "place/device_graph.h"
 
 namespace sennit::sim {
@@ -16,7 +17,7 @@ Fabric::Fabric(const machine::Machine& machine, int nodes, double memory_gbps)
   first_memory_ = static_cast<int>(network_.capacity().size());
   each_ = first_memory_ + network_.devices();
   ways_.resize(2 * static_cast<std::size_t>(network_.devices()) * static_cast<std::size_t>(network_.devices()));
-  for (int device = 0; device < network_.devices(); ++device) nic_.push_back(find_nic(device));
+  for (int device = 0; device < network_.devices(); ++device) nic_.push_back(path::nearest_nic(network_, device).nic);
 }
 
 Result<Fabric> Fabric::create(const machine::Machine& machine, int nodes, double memory_gbps) {
@@ -27,29 +28,6 @@ Result<Fabric> Fabric::create(const machine::Machine& machine, int nodes, double
                     fmt::format("{} of '{}' reaches no NIC", fabric.network_.device(device).id, machine.name), {},
                     "Add a device of kind \"nic\" and its link to the machine's file, or ask for one node");
   return fabric;
-}
-
-/// The widest and then the nearest; GPUs that have several alike take them in turn.
-int Fabric::find_nic(int device) const {
-  if (!network_.is(device, DeviceKind::gpu) && !network_.is(device, DeviceKind::host)) return -1;
-  std::vector<int> best;
-  path::Hop to_best;
-  for (int nic = 0; nic < network_.devices(); ++nic) {
-    if (!network_.is(nic, DeviceKind::nic)) continue;
-    path::Hop hop = network_.find_hop(device, nic);
-    if (!hop.exists()) continue;
-    const auto rank = [](const path::Hop& each) { return std::pair(-each.gbps, each.arcs.size()); };
-    if (best.empty() || rank(hop) < rank(to_best)) best.clear();
-    if (best.empty() || rank(hop) == rank(to_best)) {
-      best.push_back(nic);
-      to_best = std::move(hop);
-    }
-  }
-  if (best.empty()) return -1;
-  std::size_t ordinal = 0;
-  for (int other = 0; other < device; ++other)
-    if (network_.device(other).kind == network_.device(device).kind) ++ordinal;
-  return best[ordinal % best.size()];
 }
 
 std::string Fabric::place_name(int place) const {

@@ -69,7 +69,6 @@ class Fabric {
   bool add_local(int node, int from, int to, machine::Method method, double weight,
                  std::vector<path::Usage>& uses) const;
   bool add_nic(int node, int device, bool leaves, double weight, std::vector<path::Usage>& uses) const;
-  int find_nic(int device) const;
 
   path::Network network_;
   int nodes_ = 1;

@@ -85,6 +85,21 @@ def broadcasts_from_every_root() -> None:
         check(f"broadcast from {root}", data, given(root, count))
 
 
+def broadcasts_among_some_ranks() -> None:
+    """From every one of all ranks, of all but the last the other way round, and of the first and last."""
+    for chosen in (range(SIZE), range(SIZE - 1)[::-1], (0, SIZE - 1)):
+        some = WORLD.Create(WORLD.group.Incl(list(chosen)))
+        if some == MPI.COMM_NULL:
+            continue
+        for root in range(some.Get_size()):
+            count = COUNTS[root % 2]
+            data = GPU(count)
+            data.put(given(some.Get_rank(), count))
+            some.Bcast(data.mpi(), root)
+            check(f"bcast from {root} of {some.Get_size()}", data, given(root, count))
+        some.Free()
+
+
 def joined(comm: MPI.Comm, count: int) -> Ints:
     """What all ranks put in, one behind the other."""
     return array.array("i", b"".join(given(rank, count).tobytes() for rank in range(comm.Get_size())))
@@ -363,7 +378,8 @@ ALL = (
 
 def main() -> None:
     """All, or those that the arguments name."""
-    chosen = {check.__name__: check for check in (*ALL, one_message_is_much_longer_than_all_others)}
+    others = (one_message_is_much_longer_than_all_others, broadcasts_among_some_ranks)
+    chosen = {check.__name__: check for check in (*ALL, *others)}
     do_in_turn([chosen[name] for name in sys.argv[1:]] or ALL)
 
 

@@ -31,6 +31,9 @@ DIVIDED = {
     "three nodes of one": (3, "$RANK", "rails"),
     "four nodes of one": (4, "$RANK", "rails"),
     "leaders": (4, "$((RANK / 2))", "leaders"),
+    "adapters of two nodes": (4, "$((RANK / 2))", "adapters"),
+    "three ranks and one": (4, "$((RANK / 3))", "adapters"),
+    "adapters of four nodes": (4, "$RANK", "adapters"),
     "staged": (2, "$RANK", "staged"),
 }
 # What rank 0's report names then.
@@ -42,6 +45,9 @@ TAKEN = {
     "three nodes of one": "3 nodes by rails",
     "four nodes of one": "4 nodes by rails",
     "leaders": "by leaders",
+    "adapters of two nodes": "2 nodes by adapters, of each 2",
+    "three ranks and one": "2 nodes by adapters, of each 1",
+    "adapters of four nodes": "4 nodes by adapters, of each 1",
     "staged": "staged: ranks on several nodes",
 }
 
@@ -73,6 +79,8 @@ def check(done: subprocess.CompletedProcess[str], way: str, checks: tuple[str, .
 
 # Where a case beside it does all: of nodes of one, three of them; of those that meet at leaders, those that differ.
 IN_SHORT = ("allreduces_of_every_length", "broadcasts_from_every_root")
+# Of ranks on two nodes, also those of one of each, and of two and one.
+BY_ADAPTERS = ("broadcasts_among_some_ranks", "allreduces_of_every_length")
 ALL: tuple[str, ...] = ()
 CASES = [
     ("openmpi", "two nodes of two in turn", ALL),
@@ -84,8 +92,18 @@ CASES = [
     ("mpich", "four nodes of one", IN_SHORT),
     ("mpich", "leaders", IN_SHORT),
     ("mpich", "staged", ALL),
+    ("openmpi", "adapters of two nodes", BY_ADAPTERS),
+    ("mpich", "three ranks and one", BY_ADAPTERS),
 ]
-REPEATS = [("openmpi", "nodes of one", ALL), ("mpich", "four nodes of one", ALL), ("mpich", "leaders", ALL)]
+REPEATS = [
+    ("openmpi", "nodes of one", ALL),
+    ("mpich", "four nodes of one", ALL),
+    ("mpich", "leaders", ALL),
+    ("mpich", "adapters of two nodes", ALL),
+    ("openmpi", "three ranks and one", BY_ADAPTERS),
+    ("openmpi", "adapters of four nodes", BY_ADAPTERS),
+    ("mpich", "adapters of four nodes", BY_ADAPTERS),
+]
 
 
 def every_run(
@@ -102,7 +120,10 @@ def test_several_nodes(name: str, nodes: str, checks: tuple[str, ...]) -> None:
     ranks, node, way = DIVIDED[nodes]
     with tempfile.TemporaryDirectory(prefix="sennit-nodes-") as folder:
         launch = mpi.launch(found, ranks, root=os.geteuid() == 0)
-        done = start(found, launch, f"SENNIT_NODE={node} SENNIT_BETWEEN={way}", Path(folder), checks)
+        settings = f"SENNIT_NODE={node} SENNIT_BETWEEN={way}"
+        # A machine whose first two GPUs have a NIC each; the one that is found here has none.
+        settings += " SENNIT_MACHINE=dgx-h100" if way == "adapters" else ""
+        done = start(found, launch, settings, Path(folder), checks)
     check(done, TAKEN[nodes], checks)
 
 

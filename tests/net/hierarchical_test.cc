@@ -54,20 +54,6 @@ TEST(Hierarchical, ReducesToAnyRank) {
     });
 }
 
-TEST(Hierarchical, BroadcastsFromAnyRank) {
-#if defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "two mappings of one memory are two memories to ThreadSanitizer";
-#endif
-  on_all(2, 3, Way::rails, [](const Rank& mine, node::Node& node, Hierarchical& all) {
-    for (const std::uint64_t count : kCounts)
-      for (int root = 0; root < mine.all(); ++root) {
-        const auto data = numbers(node, count, [&](auto i) { return given(mine.number(), i); });
-        ASSERT_TRUE(all.broadcast(data.data(), count * 4, {root / mine.ranks, root % mine.ranks}).ok());
-        expect(data, count, [&](auto i) { return given(root, i); });
-      }
-  });
-}
-
 /// What one rank sends another.
 float sent_to(std::uint64_t from, std::uint64_t to, std::uint64_t i) {
   return static_cast<float>(from * 100'000 + to * 1000 + i % 1000);
@@ -181,7 +167,7 @@ TEST(Hierarchical, OfWhichAnyRankHasNoMemoryIsMadeOnNone) {
     coll::Collectives collectives(**node);
     Hierarchical::Options options;
     if (rank == 1) options.part = std::uint64_t{1} << 50;
-    const auto all = Hierarchical::create(**node, collectives, 2, 0, nullptr, Way::rails, options);
+    const auto all = Hierarchical::create(**node, collectives, 2, 0, {}, options);
     EXPECT_EQ(all.status().code(), Code::out_of_memory) << all.status().text();
     EXPECT_TRUE((*node)->group().exchange().barrier().ok());
   });

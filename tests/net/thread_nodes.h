@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
+#include <optional>
 
 #include "comm/thread_exchange.h"
 #include "net/hierarchical.h"
@@ -15,8 +17,9 @@ namespace sennit::net {
 /// What a thread does as one rank of a node among several.
 struct Rank {
   int node, rank, nodes, ranks;
-  int number() const { return node * ranks + rank; }
-  int all() const { return nodes * ranks; }
+  int first, total;  // the node's first rank of all, and how many those are
+  int number() const { return first + rank; }
+  int all() const { return total; }
 };
 
 class TableRail final : public Rail {
@@ -86,29 +89,57 @@ class TableRail final : public Rail {
 /// So short that messages have several chunks, and that GPUs add all but the shortest parts.
 inline constexpr Hierarchical::Options kShort{64 << 10, 4 << 10};
 
-/// Runs work(rank, collective) on every rank of `nodes` nodes of `ranks` ranks.
-inline void on_all(int nodes, int ranks, Way way,
-                   const std::function<void(const Rank&, node::Node&, Hierarchical&)>& work,
-                   Hierarchical::Options options = kShort) {
-  std::vector<std::unique_ptr<comm::Table>> of_node, of_rail;
-  for (int i = 0; i < nodes; ++i) of_node.push_back(std::make_unique<comm::Table>(ranks));
-  for (int i = 0; i < ranks; ++i) of_rail.push_back(std::make_unique<comm::Table>(nodes));
-  comm::on_ranks(nodes * ranks, [&](int number) {
-    const Rank mine{number / ranks, number % ranks, nodes, ranks};
+/// Runs work(rank, collective) on every rank of nodes with these numbers of ranks. `leaders`: of each node, by
+/// adapters.
+inline void on_nodes(const std::vector<int>& sizes, Way way, const std::vector<std::vector<int>>& leaders,
+                     const std::function<void(const Rank&, node::Node&, Hierarchical&)>& work,
+                     Hierarchical::Options options = kShort) {
+  const int nodes = static_cast<int>(sizes.size());
+  const bool alike = std::ranges::all_of(sizes, [&](int size) { return size == sizes.front(); });
+  std::vector<std::unique_ptr<comm::Table>> of_node, of_rail, of_leaders;
+  for (const int size : sizes) of_node.push_back(std::make_unique<comm::Table>(size));
+  for (int i = 0; i < std::ranges::max(sizes); ++i) {
+    of_rail.push_back(std::make_unique<comm::Table>(nodes));
+    of_leaders.push_back(std::make_unique<comm::Table>(nodes));
+  }
+  std::vector<Rank> all_ranks;
+  for (int node = 0, first = 0; node < nodes; first += sizes[static_cast<std::size_t>(node++)])
+    for (int rank = 0; rank < sizes[static_cast<std::size_t>(node)]; ++rank)
+      all_ranks.push_back({node, rank, nodes, sizes[static_cast<std::size_t>(node)], first,
+                           std::accumulate(sizes.begin(), sizes.end(), 0)});
+  comm::on_ranks(static_cast<int>(all_ranks.size()), [&](int number) {
+    const Rank mine = all_ranks[static_cast<std::size_t>(number)];
     auto& table = *of_node[static_cast<std::size_t>(mine.node)];
     auto node =
         node::Node::create(std::make_unique<comm::ThreadExchange>(table, mine.rank), *device::open_host_executor(),
                            {mine.rank, path::machine_of_the_host_executor(), std::chrono::seconds(60)});
     ASSERT_TRUE(node.ok()) << node.status().text();
     coll::Collectives collectives(**node);
+    Rails rails;
+    rails.way = way;
+    rails.alike = alike;
     TableRail rail(*of_rail[static_cast<std::size_t>(mine.rank)], mine.node);
-    const bool has_rail = way == Way::rails || mine.rank == 0;
-    auto all = Hierarchical::create(**node, collectives, nodes, mine.node, has_rail ? &rail : nullptr, way, options);
+    if (rails.divide() || mine.rank == 0) rails.rail = &rail;
+    std::optional<TableRail> leader_rail;
+    if (way == Way::adapters) {
+      rails.leaders = leaders[static_cast<std::size_t>(mine.node)];
+      const auto lead = std::ranges::find(rails.leaders, mine.rank) - rails.leaders.begin();
+      if (lead < std::ssize(rails.leaders))
+        rails.leader_rail = &leader_rail.emplace(*of_leaders[static_cast<std::size_t>(lead)], mine.node);
+    }
+    auto all = Hierarchical::create(**node, collectives, nodes, mine.node, rails, options);
     ASSERT_TRUE(all.ok()) << all.status().text();
     work(mine, **node, **all);
     EXPECT_TRUE(collectives.close().ok());
     EXPECT_TRUE((*node)->group().exchange().barrier().ok());
   });
+}
+
+/// Runs it on `nodes` nodes of `ranks` ranks.
+inline void on_all(int nodes, int ranks, Way way,
+                   const std::function<void(const Rank&, node::Node&, Hierarchical&)>& work,
+                   Hierarchical::Options options = kShort) {
+  on_nodes(std::vector<int>(static_cast<std::size_t>(nodes), ranks), way, {}, work, options);
 }
 
 inline device::Memory numbers(node::Node& node, std::uint64_t count,

@@ -125,10 +125,12 @@ TEST(Switches, GpusAccumulateFromSoManyBytesOn) {
   EXPECT_THAT(Switches::from_environment().status().text(), HasSubstr("SENNIT_ACCUMULATE"));
 }
 
-TEST(Switches, TheWayBetweenNodesIsOneOfThree) {
+TEST(Switches, TheWayBetweenNodesIsOneOfFour) {
   EXPECT_EQ(Switches::from_environment()->between, Between::rails);
-  for (const auto& [text, between] :
-       {std::pair("rails", Between::rails), {"leaders", Between::leaders}, {"staged", Between::staged}}) {
+  for (const auto& [text, between] : {std::pair("rails", Between::rails),
+                                      {"adapters", Between::adapters},
+                                      {"leaders", Between::leaders},
+                                      {"staged", Between::staged}}) {
     const Set way("SENNIT_BETWEEN", text);
     EXPECT_EQ(Switches::from_environment()->between, between);
   }

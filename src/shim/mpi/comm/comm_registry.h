@@ -217,7 +217,8 @@ class CommRegistry {
   void say_unmatched(const CommState& one, const Status& status) const;
   void close(Handle comm, CommState& one, const Meanwhile& meanwhile);
   net::Way way(const Nodes& nodes) const {
-    return nodes.alike && between_ == Between::rails ? net::Way::rails : net::Way::leaders;
+    if (between_ == Between::leaders) return net::Way::leaders;
+    return nodes.alike && between_ == Between::rails ? net::Way::rails : net::Way::adapters;
   }
   /// Waits for all ranks of `comm`; false where one of them will not come.
   bool all_come(Handle comm, const Meanwhile& meanwhile) const;

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 #include <vector>
+
+#include "net/leaders.h"
 
 namespace sennit::shim::mpi {
 
@@ -83,8 +86,10 @@ std::string_view SeveralNodes::why_not(const Mpi& mpi, const Work& work, const N
   // A reduce-scatter in place needs no scratch here: each rank's result takes the place of what it has given before.
   if (work.scratch_bytes != 0 && request.operation != Operation::reduce_scatter && !of_parts)
     return "ranks on several nodes";
-  if (way == net::Way::leaders && (request.operation != Operation::allreduce || of_parts))
-    return "nodes with different numbers of ranks";
+  // A sum goes by the first rank of each node, and a broadcast by as many ranks as lead each.
+  const bool is_led =
+      (request.operation == Operation::allreduce && !of_parts) || request.operation == Operation::broadcast;
+  if ((way == net::Way::leaders || !nodes.alike) && !is_led) return "nodes with different numbers of ranks";
   if (all_to_all && request.input == request.output) return "in place, over several nodes";
   const std::size_t ranks = nodes.places.size();
   const std::uint64_t least = least_of(nodes);
@@ -108,7 +113,10 @@ Result<std::unique_ptr<SeveralNodes>> SeveralNodes::create(const Mpi& mpi, Handl
                                                            int device) {
   std::unique_ptr<SeveralNodes> made(new SeveralNodes(mpi, nodes));
   const net::Place own = made->own_ = nodes.place(shape.rank);
-  const bool has_rail = way == net::Way::rails || own.rank == 0;
+  net::Rails rails;
+  rails.way = way;
+  rails.alike = nodes.alike;
+  const bool has_rail = rails.divide() || own.rank == 0;
   int code = mpi.split(comm, own.node, own.rank, made->node_comm_);
   if (code == 0) code = mpi.split(comm, has_rail ? own.rank : kNowhere, own.node, made->rail_comm_);
   Status status =
@@ -120,11 +128,20 @@ Result<std::unique_ptr<SeveralNodes>> SeveralNodes::create(const Mpi& mpi, Handl
     status = node.status();
     if (node) made->here_ = std::move(*node);
   }
+  if (way == net::Way::adapters) {
+    auto leaders = made->agree_on_leaders(comm, shape, status);
+    if (leaders)
+      rails.leaders = std::move(*leaders);
+    else if (status.ok())
+      status = leaders.status();
+  }
   if (status.ok()) {
-    if (has_rail) made->rail_.emplace(mpi, made->rail_comm_, nodes.count, own.node);
+    if (has_rail) rails.rail = &made->rail_.emplace(mpi, made->rail_comm_, nodes.count, own.node);
+    if (made->leader_comm_ != kNoHandle && made->leader_comm_ != mpi.comm_null())
+      rails.leader_rail = &made->leader_rail_.emplace(mpi, made->leader_comm_, nodes.count, own.node);
     OneNode& here = *made->here_;
-    auto all = net::Hierarchical::create(here.node(), here.collectives(), nodes.count, own.node,
-                                         has_rail ? &*made->rail_ : nullptr, way, {});
+    auto all =
+        net::Hierarchical::create(here.node(), here.collectives(), nodes.count, own.node, std::move(rails), {});
     status = all.status();
     if (all) made->all_ = std::move(*all);
   }
@@ -137,6 +154,34 @@ Result<std::unique_ptr<SeveralNodes>> SeveralNodes::create(const Mpi& mpi, Handl
     return status.ok() ? Status(Code::unsupported, "another node cannot take part") : status;
   }
   return made;
+}
+
+Result<std::vector<int>> SeveralNodes::agree_on_leaders(Handle comm, const CommShape& shape, const Status& so_far) {
+  std::vector<int> leaders;
+  if (so_far.ok()) {
+    node::Node& here = here_->node();
+    const std::string& device = here.device_id();
+    auto told = here.group().exchange().all_gather(std::as_bytes(std::span(device)));
+    if (!told) return told.status();
+    std::vector<std::string> devices;
+    for (const comm::Bytes& each : *told)
+      devices.emplace_back(reinterpret_cast<const char*>(each.data()), each.size());
+    leaders = net::leaders_of(here.machine(), devices);
+  }
+  // Ranks that have failed take part in this, and say so by having no leader.
+  const int mine = static_cast<int>(leaders.size());
+  std::vector<int> all(static_cast<std::size_t>(shape.size));
+  int code = mpi_.all_gather(comm, &mine, all.data(), sizeof mine);
+  if (code == 0) {
+    leaders.resize(static_cast<std::size_t>(std::ranges::min(all)));
+    const auto own = std::ranges::find(leaders, own_.rank);
+    const int lead = own == leaders.end() ? kNowhere : static_cast<int>(own - leaders.begin());
+    code = mpi_.split(comm, lead, own_.node, leader_comm_);
+  }
+  if (code != 0)
+    return Status(Code::system_error, fmt::format("the MPI returned error {}", code), "leaders of nodes");
+  if (leaders.empty()) return Status(Code::unsupported, "another rank cannot take part");
+  return leaders;
 }
 
 Status SeveralNodes::meet(const Work& work) {
@@ -225,8 +270,13 @@ Status SeveralNodes::perform(Work& work) {
   }
 }
 
-std::string SeveralNodes::plan_of(const Work&) {
-  return fmt::format("{} nodes by {}", nodes_.count, all_->way() == net::Way::rails ? "rails" : "leaders");
+std::string SeveralNodes::plan_of(const Work& work) {
+  switch (all_->way(work.request.operation)) {
+    case net::Way::rails: return fmt::format("{} nodes by rails", nodes_.count);
+    case net::Way::leaders: return fmt::format("{} nodes by leaders", nodes_.count);
+    case net::Way::adapters: break;
+  }
+  return fmt::format("{} nodes by adapters, of each {}", nodes_.count, all_->leaders());
 }
 
 Status SeveralNodes::close() {
@@ -237,7 +287,7 @@ SeveralNodes::~SeveralNodes() {
   // Objects that were made over the communicators are destroyed before them.
   all_.reset();
   here_.reset();
-  for (Handle* comm : {&node_comm_, &rail_comm_})
+  for (Handle* comm : {&node_comm_, &rail_comm_, &leader_comm_})
     if (*comm != kNoHandle && *comm != mpi_.comm_null()) (void)mpi_.free(*comm);
 }
 

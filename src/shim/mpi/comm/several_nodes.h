@@ -32,6 +32,10 @@ class SeveralNodes final : public Communicator {
 
  private:
   SeveralNodes(const Mpi& mpi, const Nodes& nodes) : mpi_(mpi), nodes_(nodes) {}
+  /// Collective over `comm`: returns the ranks of this node that lead broadcasts, as many as of the node with the
+  /// fewest adapters, and makes the communicators of those with the same place in these lists. `so_far`: this rank's
+  /// status, which is an error of all where it is one anywhere.
+  Result<std::vector<int>> agree_on_leaders(Handle comm, const CommShape& shape, const Status& so_far);
   /// Collective: what the ranks of an all-to-all-v have for each other, or those of a gather or scatter of different
   /// lengths for its root or from it.
   Status meet(const Work& work);
@@ -46,9 +50,9 @@ class SeveralNodes final : public Communicator {
     std::uint64_t longest = 0, total = 0;
     std::vector<std::uint64_t> passed;  // all-to-all-v
   } lengths_;
-  Handle node_comm_ = kNoHandle, rail_comm_ = kNoHandle;
+  Handle node_comm_ = kNoHandle, rail_comm_ = kNoHandle, leader_comm_ = kNoHandle;
   std::unique_ptr<OneNode> here_;
-  std::optional<MpiRail> rail_;
+  std::optional<MpiRail> rail_, leader_rail_;
   std::unique_ptr<net::Hierarchical> all_;
 };
 

@@ -131,8 +131,16 @@ TEST_F(WhyNotByRails, AnAllToAllInPlace) {
 
 TEST_F(WhyNotByRails, WhatNodesThatDifferCannotDivide) {
   EXPECT_TRUE(taken(work(coll::Operation::allreduce, 4096_KiB), divided(2, 2), net::Way::leaders));
-  for (const auto operation : {coll::Operation::allgather, coll::Operation::all_to_all})
+  EXPECT_TRUE(taken(work(coll::Operation::broadcast, 4096_KiB), divided(2, 2), net::Way::leaders));
+  const std::vector<int> ranks{0, 1, 2}, leaders{0, 0, 2};
+  const Nodes differ = nodes_of(ranks, leaders, 0);
+  for (const auto operation : {coll::Operation::allgather, coll::Operation::all_to_all}) {
     EXPECT_FALSE(taken(work(operation, 4096_KiB), divided(2, 2), net::Way::leaders));
+    EXPECT_TRUE(taken(work(operation, 4096_KiB), divided(2, 2), net::Way::adapters));
+    EXPECT_FALSE(taken(work(operation, 4096_KiB), differ, net::Way::adapters));
+  }
+  EXPECT_TRUE(taken(work(coll::Operation::broadcast, 4096_KiB), differ, net::Way::adapters));
+  EXPECT_TRUE(taken(work(coll::Operation::allreduce, 4096_KiB), differ, net::Way::adapters));
 }
 
 TEST_F(WhyNotByRails, Scans) {

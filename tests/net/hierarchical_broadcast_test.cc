@@ -1,0 +1,79 @@
+#include <gtest/gtest.h>
+
+#include "net/thread_nodes.h"
+
+namespace sennit::net {
+namespace {
+
+// A few numbers, less than a grain of every leader, one chunk, several, and with a rest that cannot be divided.
+const std::uint64_t kBroadcast[] = {1, 31, 1024, 16 * 1024, 100'003};
+
+struct Nodes {
+  std::vector<int> sizes;
+  Way way = Way::rails;
+  std::vector<std::vector<int>> leaders;  // by adapters
+};
+
+/// Returns the place of a rank of all.
+Place place_of(int number, const std::vector<int>& sizes) {
+  Place place{0, number};
+  while (place.rank >= sizes[static_cast<std::size_t>(place.node)])
+    place.rank -= sizes[static_cast<std::size_t>(place.node++)];
+  return place;
+}
+
+void broadcast_from_every_rank(const Nodes& nodes) {
+  on_nodes(nodes.sizes, nodes.way, nodes.leaders, [&](const Rank& mine, node::Node& node, Hierarchical& all) {
+    for (const std::uint64_t count : kBroadcast)
+      for (int root = 0; root < mine.all(); ++root) {
+        const auto data = numbers(node, count, [&](auto i) { return given(mine.number(), i); });
+        ASSERT_TRUE(all.broadcast(data.data(), count * 4, place_of(root, nodes.sizes)).ok());
+        expect(data, count, [&](auto i) { return given(root, i); });
+      }
+    // A sum has other parts, in the memory of the same chunks.
+    const auto data = numbers(node, kBroadcast[4], [&](auto i) { return given(mine.number(), i); });
+    ASSERT_TRUE(all.all_reduce(data.data(), data.data(), kBroadcast[4] * 4, kSum).ok());
+    expect(data, kBroadcast[4], [&](auto i) { return sum(mine, i); });
+  });
+}
+
+TEST(HierarchicalBroadcast, FromAnyRankByRails) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "two mappings of one memory are two memories to ThreadSanitizer: see tests/interop for processes";
+#endif
+  broadcast_from_every_rank({{3, 3}, Way::rails, {}});
+}
+
+TEST(HierarchicalBroadcast, FromAnyRankByLeaders) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "two mappings of one memory are two memories to ThreadSanitizer";
+#endif
+  broadcast_from_every_rank({{2, 2}, Way::leaders, {}});
+  broadcast_from_every_rank({{1, 3}, Way::leaders, {}});
+}
+
+TEST(HierarchicalBroadcast, FromAnyRankByAdapters) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "two mappings of one memory are two memories to ThreadSanitizer";
+#endif
+  for (const Nodes& nodes : {Nodes{{2, 2}, Way::adapters, {{0, 1}, {1, 0}}},
+                             {{3, 3}, Way::adapters, {{0, 2}, {2, 1}}},
+                             {{4, 2}, Way::adapters, {{1, 3}, {0, 1}}},
+                             {{3, 1}, Way::adapters, {{2}, {0}}},
+                             {{1, 2, 3}, Way::adapters, {{0}, {1}, {1}}}})
+    broadcast_from_every_rank(nodes);
+}
+
+TEST(HierarchicalBroadcast, GoesAsItsOperationDoes) {
+  on_nodes({2, 1}, Way::adapters, {{1}, {0}}, [](const Rank&, node::Node&, Hierarchical& all) {
+    EXPECT_EQ(all.way(coll::Operation::broadcast), Way::adapters);
+    EXPECT_EQ(all.way(coll::Operation::allreduce), Way::leaders);
+    EXPECT_EQ(all.leaders(), 1u);
+  });
+  on_nodes({2, 2}, Way::adapters, {{1}, {0}}, [](const Rank&, node::Node&, Hierarchical& all) {
+    EXPECT_EQ(all.way(coll::Operation::allreduce), Way::rails);
+  });
+}
+
+}  // namespace
+}  // namespace sennit::net
