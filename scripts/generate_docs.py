@@ -302,6 +302,7 @@ def generated(root: Path) -> dict[Path, str]:
     figures: dict[str, str] = {}
     sections = "\n\n".join(section(kept, figures) for kept in results) or NONE_YET
     again = papers(root, figures)
+    in_parts = partitioned_sections(root, figures)
     kept = profiles(root)
     page, printed = NONE_YET, NONE_YET
     for name, profile in kept.items():
@@ -319,7 +320,7 @@ def generated(root: Path) -> dict[Path, str]:
         (tune / "bench-collectives.md", COLLECTIVE, sections_of_ranks(root, COLLECTIVE)),
         (root / "docs" / "develop" / "goals.md", "goals", mpi_goals(root)),
         (tune / "bench-mpi.md", BENCH_MPI, sections_of_ranks(root, BENCH_MPI)),
-        (tune / "bench-partitioned.md", PARTITIONED, partitioned_sections(root)),
+        (tune / "bench-partitioned.md", PARTITIONED, in_parts),
         (tune / "bench-partitioned.md", "partitioned claims", partitioned_claims(root)),
         (tune / "bench-torch.md", TORCH, sections_of_ranks(root, TORCH)),
         (tune / "bench-training.md", TRAINING, training_sections(root)),

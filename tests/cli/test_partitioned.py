@@ -192,7 +192,7 @@ def printed(*states: str, **more: Any) -> jobs.Heard:
 
 
 def command(arguments: Sequence[str]) -> list[str]:
-    return ["run", *arguments]
+    return ["/opt/mpi/bin/run", *arguments]
 
 
 ASKED = ("--sizes", "1K,2K", "--partitions", "1,2", "--noise", "none", "--order", "linear", "--cache", "hot")

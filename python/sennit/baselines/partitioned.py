@@ -116,7 +116,7 @@ def _of_back_end(
                 raise _problem(heard)
             whole["warnings"].append(
                 f"{back_end} is left out from line {heard.at + 1} on: {heard.said()}. Start it alone: "
-                f"{shlex.join(command(['--back-end', back_end, *arguments]))}"
+                f"{spelled(command(['--back-end', back_end, *arguments]))}"
             )
             return
         rows = document["rows"]
@@ -149,6 +149,11 @@ def _add(whole: dict[str, Any], document: dict[str, Any]) -> None:
     whole["warnings"] += [each for each in document["warnings"] if each not in whole["warnings"]]
 
 
+def spelled(command: Sequence[str]) -> str:
+    """A command line by the names of programs and files: folders are this machine's own, and documents travel."""
+    return shlex.join(Path(word).name if word.startswith("/") else word for word in command)
+
+
 def alone(row: Mapping[str, Any]) -> list[str]:
     """The arguments that measure one row."""
     return [
@@ -162,7 +167,7 @@ def add_commands(document: dict[str, Any], command: Command) -> None:
     """Says of rows that hung or failed what starts them alone."""
     for row in document["rows"]:
         if row["state"] in (HUNG, FAILED):
-            row["command"] = shlex.join(command(alone(row)))
+            row["command"] = spelled(command(alone(row)))
 
 
 def _problem(heard: Heard) -> Problem:
@@ -197,6 +202,6 @@ def ask(
         if question == EARLY and code in ("invalid_argument", "unsupported"):
             raise _problem(heard)
         # That a job did not come to its end for another reason says nothing of the messages.
-        answer = {"works": False if code in WRONG else None, "why": heard.said(), "command": shlex.join(line)}
+        answer = {"works": False if code in WRONG else None, "why": heard.said(), "command": spelled(line)}
         answers["early_failed" if question == EARLY else question] = answer
     return answers, document

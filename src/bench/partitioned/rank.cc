@@ -55,10 +55,11 @@ class Rank {
     auto link = Link::start(library_);
     if (!link) return link.status();
     link_ = std::move(*link);
-    // The receiver's patience is longer: the sender says what hangs.
-    measure::Watchdog watchdog(std::chrono::milliseconds(long(1e3 * options_.limit * (link_->sends() ? 1 : 2))),
+    // The receiver's patience is much longer: the sender says what hangs, and has to come to that.
+    measure::Watchdog watchdog(std::chrono::milliseconds(long(1e3 * options_.limit * (link_->sends() ? 1 : 10))),
                                [this](const std::string& what) { give_up(what); });
     watchdog_ = &watchdog;
+    if (link_->sends()) describe_machine();
     const Status status = question ? ask(*question) : measure_all();
     watchdog.rest();
     const Exit exit = status.ok() ? Exit::ok : link_->sends() ? fail(status) : exit_of(status);
@@ -182,16 +183,20 @@ class Rank {
     std::_Exit(int(Exit::failed));
   }
 
+  /// Before anything is measured: nothing should be in the way of what is said of a hang.
+  void describe_machine() {
+    auto known = machine::known_machine("", "host", {});
+    if (known)
+      machine_ = std::move(known->machine);
+    else
+      warnings_.push_back(
+          fmt::format("This machine could not be described ({}); see `sennit doctor`.", known.status().what()));
+  }
+
   /// `answers`: of a probe.
   void print_document(const Json& answers) {
-    auto known = machine::known_machine("", "host", {});
-    machine::Machine machine;
     put::Outcome outcome;
-    if (known)
-      machine = std::move(known->machine);
-    else
-      outcome.warnings.push_back(
-          fmt::format("This machine could not be described ({}); see `sennit doctor`.", known.status().what()));
+    outcome.warnings = warnings_;
     outcome.versions = {{"sennit", put::version()}, {"mpi", link_->version()}};
     const Json settings = {{"seconds", options_.seconds},
                            {"limit", options_.limit},
@@ -202,7 +207,7 @@ class Rank {
                            {"cores", setting_.cores},
                            {"thread_multiple", link_->is_thread_multiple()},
                            {"last_level_cache", last_level_cache()}};
-    Json document = put::document(machine, {}, settings, outcome);
+    Json document = put::document(machine_, {}, settings, outcome);
     document["kind"] = "bench partitioned";
     document["rows"] = rows_;
     if (!answers.is_null()) document["probe"] = answers;
@@ -215,6 +220,8 @@ class Rank {
   mpi::OpenLibrary library_;
   std::unique_ptr<Link> link_;
   measure::Watchdog* watchdog_ = nullptr;
+  machine::Machine machine_;
+  std::vector<std::string> warnings_;
   Setting setting_;
   std::atomic<int> messages_{0};  // of this line
   std::mutex mutex_;              // of what follows, which the watchdog's thread reads
