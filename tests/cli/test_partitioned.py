@@ -6,6 +6,7 @@ import copy
 import json
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -16,7 +17,7 @@ from sennit.model.document import parse
 from sennit.model.partitioned import BACK_ENDS, Partitioned, Probe
 from sennit.programs.problem import Exit, Problem
 from sennit.verbs.doctor_partitioned import check_of
-from sennit.verbs.partitioned import back_ends, sizes_of
+from sennit.verbs.partitioned import absolute, back_ends, sizes_of
 from sennit.views.charts.grid import ratio_grid
 from sennit.views.partitioned import (
     partitioned_csv,
@@ -141,6 +142,11 @@ def test_sizes_are_a_list_or_a_range() -> None:
         with pytest.raises(Problem, match="--sizes") as caught:
             sizes_of(text)
         assert caught.value.exit_code == Exit.USAGE
+
+
+def test_files_of_noise_are_found_from_any_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert absolute("none, uniform:4,replay:a/b") == f"none,uniform:4,replay:{tmp_path}/a/b"
 
 
 def test_back_ends_are_named_alone_or_in_groups() -> None:

@@ -123,7 +123,9 @@ def partitioned(
     sizes_asked = ",".join(sizes_of(sizes)) if sizes else ""
     found = launcher.find(start)
     environment = found.environment(os.environ)
-    job = Start(found, 2, str(library or found.library() or ""), program=jobs.PROGRAM)
+    # Jobs run in a folder of their own.
+    chosen = library.absolute() if library else found.library()
+    job = Start(found, 2, str(chosen or ""), program=jobs.PROGRAM)
 
     def command(arguments: Any) -> list[str]:
         return job.command(environment, list(arguments))
@@ -132,7 +134,7 @@ def partitioned(
         document = _probed(command, environment, sizes_asked.split(",") if sizes else [])
     else:
         arguments = ["--sizes", sizes_asked or SIZES, "--partitions", partitions, "--compute", compute, "--noise",
-                     noise, "--order", order, "--cache", cache, "--seconds", f"{seconds:g}", "--limit",
+                     absolute(noise), "--order", order, "--cache", cache, "--seconds", f"{seconds:g}", "--limit",
                      f"{limit:g}", "--seed", str(seed)]  # fmt: skip
         arguments += ["--threads", str(threads)] if threads else []
         document = _measured(command, environment, back_ends(versus), arguments, seconds, limit)
@@ -156,6 +158,12 @@ def sizes_of(text: str) -> list[str]:
     except ValueError as error:
         raise Problem(f"--sizes: {error}", "Such as --sizes 64K,1M or --sizes 64K:64M", Exit.USAGE) from None
     return list(dict.fromkeys(found))
+
+
+def absolute(noise: str) -> str:
+    """The same with the files of replay:FILE by their whole names."""
+    return ",".join(f"replay:{Path(file).absolute()}" if kind == "replay" else f"{kind}{colon}{file}"
+                    for kind, colon, file in (each.partition(":") for each in names(noise)))  # fmt: skip
 
 
 def back_ends(text: str) -> list[str]:

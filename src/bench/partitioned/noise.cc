@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <numbers>
@@ -25,7 +26,7 @@ constexpr std::array<std::pair<std::string_view, NoiseKind>, 7> kNoises = {{{"no
                                                                             {"exponential", NoiseKind::exponential},
                                                                             {"replay", NoiseKind::replayed}}};
 constexpr std::string_view kPerMegabyte = "us/MB";
-constexpr double kMost = 1e6;  // of an amount: a limit that keeps every time finite
+constexpr double kMostAmount = 1e6;  // of an amount: a limit that keeps every time finite
 
 /// The finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): every bit depends on every bit.
 std::uint64_t mixed(std::uint64_t value) {
@@ -65,7 +66,7 @@ double uniform(std::uint64_t seed, std::uint64_t first, std::uint64_t second, st
 std::string Noise::text() const {
   const auto name = std::ranges::find(kNoises, kind, &std::pair<std::string_view, NoiseKind>::second)->first;
   if (kind == NoiseKind::none) return std::string(name);
-  if (kind == NoiseKind::replayed) return fmt::format("{}:{}", name, file);
+  if (kind == NoiseKind::replayed) return fmt::format("{}:{}", name, std::filesystem::path(file).filename().string());
   return fmt::format("{}:{:g}{}", name, amount, kind == NoiseKind::laggard ? kPerMegabyte : "");
 }
 
@@ -83,7 +84,7 @@ Result<Noise> parse_noise(std::string_view text) {
     if (!amount.ends_with(kPerMegabyte)) return unknown(text);
     amount.remove_suffix(kPerMegabyte.size());
   }
-  if (!number_from(amount, noise.amount) || noise.amount > kMost) return unknown(text);
+  if (!number_from(amount, noise.amount) || noise.amount > kMostAmount) return unknown(text);
   return noise;
 }
 

@@ -31,7 +31,7 @@ struct Noise {
   std::string file{};  ///< of what is replayed
   std::shared_ptr<const Recorded> recorded{};
 
-  /// "uniform:4", as parse_noise() reads it.
+  /// "uniform:4", as parse_noise() reads it; of a file its name alone, as its folder is this machine's own.
   std::string text() const;
 };
 

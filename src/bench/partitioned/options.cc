@@ -14,8 +14,8 @@ namespace sennit::bench::partitioned {
 
 namespace {
 
-constexpr std::uint64_t kMost = std::uint64_t{1} << 30;  // MPI counts a part's bytes by an int
-constexpr int kMostParts = 1024, kMostThreads = 1024;    // limits: part × tag, and a node's cores
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;  // MPI counts a part's bytes by an int
+constexpr int kMostParts = 1024, kMostThreads = 1024;         // limits: part × tag, and a node's cores
 
 constexpr std::array kSizes = {std::uint64_t{1024}, 4 * KiB, 16 * KiB, 64 * KiB, 256 * KiB, MiB, 4 * MiB, 16 * MiB};
 /// Of a probe: two parts of half as many.
@@ -71,7 +71,7 @@ Result<std::vector<std::uint64_t>> sizes_of(const Options& options) {
   for (const std::string& text : options.sizes) {
     auto bytes = parse_bytes(text);
     if (!bytes) return std::move(bytes).status().in("--sizes");
-    if (*bytes == 0 || *bytes > kMost)
+    if (*bytes == 0 || *bytes > kMostBytes)
       return Status(Code::invalid_argument, fmt::format("a message of {} cannot be measured", format_bytes(*bytes)),
                     "--sizes", "Use 1 byte to 1 GiB");
     sizes.push_back(*bytes);

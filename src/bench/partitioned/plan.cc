@@ -88,7 +88,7 @@ std::vector<Step> steps(const Plan& plan, int iteration, int thread) {
   for (int place = 0; place < count; ++place) {
     // The first of some that become ready at once follows the compute of them all.
     const int burst = place % together == 0 ? std::min(together, count - place) : 0;
-    made.push_back({work.even_us * burst / count, order[std::size_t(first + place)]});
+    made.push_back({work.even_us * burst / count, order[std::size_t(first) + std::size_t(place)]});
   }
   made.back().compute_us += work.last_us;
   return made;

@@ -89,7 +89,7 @@ TEST(Noise, WhatWasRecordedIsReplayedFromItsStartAgain) {
   auto recorded = parse_recorded("# µs\n10 20\n\n30,40, 50\r\n");
   ASSERT_TRUE(recorded);
   EXPECT_THAT(*recorded, ElementsAre(ElementsAre(10, 20), ElementsAre(30, 40, 50)));
-  const Noise replay{Noise::Kind::replayed, 0, "f", std::make_shared<const Recorded>(*recorded)};
+  const Noise replay{Noise::Kind::replayed, 0, "/home/user/f", std::make_shared<const Recorded>(*recorded)};
   EXPECT_EQ(replay.text(), "replay:f");
   EXPECT_EQ(work(replay, {1, 0, 1, 4}, 7, 0).even_us, 20);
   EXPECT_EQ(work(replay, {1, 3, 2, 4}, 7, 0).even_us, 50);
