@@ -61,6 +61,11 @@ def verdict(found: Partitioned) -> str:
     better = [row for row in rows if sooner(row)]
     worse = [row for row in rows if later(row)]
     count = f"{len(better)} of {len(rows)} lines"
+    if not better and not worse:
+        return (
+            f"Whether partitioned helps with {found.mpi} cannot be told: in none of {len(rows)} lines is the "
+            "difference from a whole message beyond its interval; raise --seconds, or leave the machine alone."
+        )
     if better and len(better) >= len(worse):
         best = max(better, key=saved_part)
         return (
