@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 import zipfile
 from dataclasses import dataclass
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 
 import debian_mpi
-from folder_lock import locked
+from package_files import unpacked
 from sennit.baselines import mpi
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -46,32 +44,17 @@ def flavour_of(path: Path) -> str | None:
 
 def fetch(name: str) -> Path | str:
     """The folder of what the installed version's wheel puts into include/, fetched once; or why it is not there."""
-    try:
-        version = metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return f"the package {name} is not installed"
-    folder = WHEELS / f"{name}-{version}"
-    with locked(folder):
-        return folder if folder.is_dir() else download(name, version, folder)
+    return unpacked(name, WHEELS, (), headers_of)
 
 
-def download(name: str, version: str, folder: Path) -> Path | str:
-    """Puts the headers of a wheel into `folder`; or says why the wheel cannot be had."""
-    options = ["-q", "--retries", "1", "--no-deps", f"{name}=={version}", "-d", str(WHEELS)]
-    try:
-        subprocess.run(
-            [sys.executable, "-m", "pip", "download", *options], capture_output=True, timeout=120, check=True
-        )
-    except (OSError, subprocess.SubprocessError) as error:
-        return f"the wheel of {name} {version} cannot be had: {error}"
-    with zipfile.ZipFile(next(WHEELS.glob(f"{name}-{version}-*.whl"))) as wheel:
+def headers_of(file: Path, folder: Path) -> None:
+    """Puts the headers of a wheel into `folder`."""
+    with zipfile.ZipFile(file) as wheel:
         for member in wheel.namelist():
             if "/include/" in member and member.endswith(".h"):
-                target = folder.with_suffix(".new") / member.split("/include/")[1]
+                target = folder / member.split("/include/")[1]
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(wheel.read(member))
-    folder.with_suffix(".new").rename(folder)
-    return folder
 
 
 def folder_of(installed: mpi.Installed) -> Path | str:

@@ -15,8 +15,6 @@ import sys
 import tarfile
 import tempfile
 from dataclasses import dataclass
-from functools import cache
-from importlib import metadata
 from pathlib import Path
 
 import debian_mpi
@@ -24,7 +22,7 @@ import drop_in
 import guard
 import pytest
 import repeats
-from folder_lock import locked
+from package_files import unpacked
 from sennit.baselines import mpi
 from suite_outcomes import LEFT_OUT, Run, doubtful, fallen, worse
 
@@ -79,30 +77,19 @@ def test_what_sets_tests_up_is_no_test_but_may_fail() -> None:
 # ---- the suite ----------------------------------------------------------------------------------------------------
 
 
-@cache
 def suite() -> Path | str:
     """The folder of the suite of the mpi4py that is installed, fetched once; or why it is not there."""
-    try:
-        version = metadata.version("mpi4py")
-    except metadata.PackageNotFoundError:
-        return "mpi4py is not installed"
-    folder = ROOT / "build" / f"mpi4py-{version}"
-    tests = folder / f"mpi4py-{version}" / "test"
-    with locked(folder):
-        return tests if tests.is_dir() else download(version, folder, tests)
+    folder = unpacked("mpi4py", ROOT / "build", ("--no-binary", "mpi4py"), sources_of)
+    if isinstance(folder, str):
+        return folder
+    tests = folder / folder.name / "test"
+    return tests if tests.is_dir() else f"the sources in {folder} have no tests"
 
 
-def download(version: str, folder: Path, tests: Path) -> Path | str:
-    """Puts mpi4py's sources into `folder`, where its tests are then in `tests`; or says why they cannot be had."""
-    options = ["-q", "--retries", "1", "--no-deps", "--no-binary", "mpi4py", "-d", str(folder)]
-    command = [sys.executable, "-m", "pip", "download", *options, f"mpi4py=={version}"]
-    try:
-        subprocess.run(command, capture_output=True, timeout=120, check=True)
-    except (OSError, subprocess.SubprocessError) as error:
-        return f"the sources of mpi4py {version} cannot be had: {error}"
-    with tarfile.open(next(folder.glob("*.tar.gz"))) as archive:
+def sources_of(file: Path, folder: Path) -> None:
+    """Unpacks a package's sources."""
+    with tarfile.open(file) as archive:
         archive.extractall(folder)
-    return tests if tests.is_dir() else f"the sources of mpi4py {version} have no tests"
 
 
 @dataclass(frozen=True)
