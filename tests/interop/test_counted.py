@@ -139,7 +139,15 @@ def test_a_parameter_server_is_seen_to_poll(name: str, tmp_path: Path) -> None:
     ]
     assert document["queues"]["shown"] == "reconstructed"
     queues = {each["rank"]: each for each in document["queues"]["ranks"]}
-    assert {rank: each["messages"] for rank, each in queues.items()} == {0: steps, 1: steps}
+    matched = {rank: each["messages"] for rank, each in queues.items()}
+    if any(rank["calls_lost"] for rank in document["ranks"]):
+        # On cores with other work the server asks so often that its first single calls are no longer there: queues
+        # are then known from a later time on, which the document says.
+        assert document["queues"]["since_seconds"] > 0
+        assert all(0 < messages <= steps for messages in matched.values())
+        return
+    assert document["queues"]["since_seconds"] == 0
+    assert matched == {0: steps, 1: steps}
     assert queues[0]["posted"]["most"] <= queues[1]["posted"]["most"] == 1, "the server never waits in a receive"
     assert queues[0]["unexpected"]["most"] == 1
 
