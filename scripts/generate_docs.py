@@ -16,6 +16,7 @@ from pathlib import Path
 
 from fit import fit
 from highlights import collective_highlights, highlights, mpi_highlights, summary, torch_highlights
+from horovod_figures import horovod_figures
 from house import ROOT
 from kept_documents import BEYOND, MESSAGES, NONE_YET, PAPER, REPRODUCTION, Kept, documents, kept_results
 from map_tables import CASES, GAINS, map_cases, map_gains
@@ -237,9 +238,13 @@ def profile_printed(name: str, profile: Profile, figures: dict[str, str]) -> str
     return f"```\n{lines}\n```\n\n{' '.join(map(picture, SHOWN))}"
 
 
-def beside_papers(found: dict[str, Profile]) -> str:
+def beside_papers(found: dict[str, Profile], figures: dict[str, str]) -> str:
     """Profiles by function, in docs/use/metrics.md."""
     parts_ = []
+    for number, (said, drawn) in enumerate(horovod_figures(found).items()):
+        file = f"horovod-resnet50-{number + 1}.svg"
+        figures[file] = standalone(drawn)
+        parts_.append(f"{said[0].upper()}{said[1:]}.\n\n![{said}](../figures/{file})")
     for name, profile in found.items():
         parts_ += [f"**{name}.** {headline(profile)} {run(profile)}", table_markdown(by_function(profile))]
         parts_ += [table_markdown(by_size(profile))]
@@ -304,7 +309,7 @@ def generated(root: Path) -> dict[Path, str]:
     again = papers(root, figures)
     in_parts = partitioned_sections(root, figures)
     kept = profiles(root)
-    page, printed = NONE_YET, NONE_YET
+    page, printed, metrics = NONE_YET, NONE_YET, beside_papers(kept, figures)
     for name, profile in kept.items():
         if name.endswith("server"):
             page = report_markdown(profile, advise(profile), None, pictured(name, profile, figures)).strip()
@@ -332,7 +337,7 @@ def generated(root: Path) -> dict[Path, str]:
         (tune / "beyond.md", BEYOND, further(root)),
         (root / "docs" / "use" / "map.md", CASES, map_cases(root)),
         (root / "docs" / "use" / "map.md", GAINS, map_gains(root)),
-        (use / "metrics.md", "profiles", beside_papers(kept)),
+        (use / "metrics.md", "profiles", metrics),
         (use / "report.md", "profile page", page),
         (use / "profile.md", "profile", printed),
         (use / "profile.md", "profile load", profile_load(root)),
