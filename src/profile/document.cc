@@ -71,6 +71,7 @@ Json of(const Rank& rank) {
           {"threads", rank.threads},
           {"calls_lost", rank.calls_lost},
           {"classes_lost", rank.classes_lost},
+          {"registered_most_bytes", rank.registered_most},
           {"kernels", of(rank.kernels)},
           {"clock_error_us", static_cast<double>(rank.clock_error_ns) / 1e3}};
 }
@@ -244,6 +245,12 @@ Json to_json(const Profile& profile) {
                      [](const TypeUse& use) {
                        return Json{{"type", use.type}, {"calls", use.calls}, {"bytes", use.bytes}};
                      })},
+      {"registered", list(profile.registered,
+                          [](const RegisteredMemory& one) {
+                            return Json{{"function", one.function}, {"processes", one.processes},
+                                        {"calls", one.calls},       {"bytes", one.bytes},
+                                        {"most_bytes", one.most},   {"left_bytes", one.left}};
+                          })},
       {"polls", list(profile.polls, [](const Polls& polls) { return of(polls); })},
       {"queues", of_queues(profile)},
       {"timeline",

@@ -18,7 +18,7 @@
 namespace sennit::profile {
 
 inline constexpr std::array<char, 8> kMagic{'s', 'e', 'n', 'n', 'i', 't', 'p', 'f'};
-inline constexpr std::uint32_t kVersion = 4;
+inline constexpr std::uint32_t kVersion = 5;
 
 /// The kind of memory that one side of a call uses. Numbers are part of the file.
 enum class Memory : std::uint8_t { absent, host, pinned, managed, device };
@@ -151,6 +151,12 @@ struct Peer : Slot {
   std::atomic<std::uint64_t> messages, bytes;
 };
 
+/// Memory that calls of one function have registered, or had a library allocate.
+struct Registered {
+  std::atomic<std::uint64_t> calls, bytes;  ///< so far
+  std::atomic<std::uint64_t> now, most;     ///< bytes that are registered, and the most that were at once
+};
+
 /// A variable that the MPI tells of itself (MPI_T), looked at now and then.
 struct Variable {
   Name<96> name;
@@ -181,6 +187,8 @@ struct Tables {
   std::array<Name<128>, kHows> how;
   std::array<Variable, kVariables> variable;
   std::array<Sample, kSamples> sample;
+  std::array<Registered, kFunctions> registered;  ///< by function
+  Registered all_registered;
   std::array<Sum, kFunctions> rest;  ///< by function: calls of classes beyond kSumSlots
   std::array<Sum, kSumSlots> sum;
   std::array<Peer, kPeerSlots> peer;

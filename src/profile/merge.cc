@@ -169,6 +169,26 @@ void count_types(const Rank& rank, std::map<std::string, TypeUse>& types) {
   }
 }
 
+std::vector<RegisteredMemory> registered_in(const std::vector<Rank>& ranks) {
+  std::map<std::string, RegisteredMemory> found;
+  for (const Rank& rank : ranks)
+    for (const Registrations& one : rank.registered) {
+      RegisteredMemory& all = found[one.function];
+      ++all.processes;
+      all.calls += one.calls;
+      all.bytes += one.bytes;
+      all.left += one.left;
+      all.most = std::max(all.most, one.most);
+    }
+  std::vector<RegisteredMemory> made;
+  for (auto& [function, one] : found) {
+    one.function = function;
+    made.push_back(std::move(one));
+  }
+  std::ranges::stable_sort(made, std::greater<>(), &RegisteredMemory::bytes);
+  return made;
+}
+
 std::vector<TypeUse> sorted(const std::map<std::string, TypeUse>& types) {
   std::vector<TypeUse> all;
   for (const auto& [type, use] : types) all.push_back(use);
@@ -275,6 +295,7 @@ Result<Profile> merge(std::size_t files, ReadFile read) {
   profile.partners = partners_of(profile.ranks, profile.missing);
   profile.polls = polls_of(profile.ranks);
   profile.types = sorted(types);
+  profile.registered = registered_in(profile.ranks);
   const auto spans = spans_of(profile.ranks);
   if (!spans.empty()) profile.span_ns = spans.begin()->second.length_ns();
   profile.queues = messages.queues(spans.empty() ? RunSpan() : spans.begin()->second);

@@ -62,6 +62,13 @@ struct TypeUse {
   std::uint64_t calls = 0, bytes = 0;
 };
 
+/// Memory that processes have registered by one function, see Registered.
+struct RegisteredMemory {
+  std::string function;
+  std::uint64_t processes = 0, calls = 0, bytes = 0, left = 0;  ///< of all processes
+  std::uint64_t most = 0;                                       ///< bytes at once, of the process that had most
+};
+
 /// A process's file that is not part of the profile.
 struct LeftOut {
   std::string origin, why;
@@ -75,9 +82,10 @@ struct Profile {
   std::vector<Row> rows;  ///< those that took longest first
   std::vector<Partners> partners;
   std::vector<Skew> skews;
-  std::vector<Lateness> lateness;  ///< by rank
-  std::vector<Polls> polls;        ///< those that missed most of the time first
-  std::vector<TypeUse> types;      ///< those with most bytes first
+  std::vector<Lateness> lateness;            ///< by rank
+  std::vector<Polls> polls;                  ///< those that missed most of the time first
+  std::vector<TypeUse> types;                ///< those with most bytes first
+  std::vector<RegisteredMemory> registered;  ///< the same
   ReconstructedQueues queues;
   std::vector<Activity> timeline;  ///< by rank
   std::uint64_t span_ns = 0;       ///< from the first process's begin to the last one's end, that bins divide

@@ -210,6 +210,14 @@ Result<Rank> read_rank(std::span<const std::byte> content, std::string_view orig
     if (i >= rank.functions.size()) return corrupt("a sum is of a function that has no name", origin);
     rank.sums.push_back(sums_of(tables.rest[i], of, ticks));
   }
+  for (std::size_t i = 0; i < tables.registered.size(); ++i) {
+    const Registered& one = tables.registered[i];
+    if (value(one.calls) == 0) continue;
+    if (i >= rank.functions.size()) return corrupt("memory was registered by a function that has no name", origin);
+    rank.registered.push_back(
+        {rank.functions[i], value(one.calls), value(one.bytes), value(one.now), value(one.most)});
+  }
+  rank.registered_most = value(tables.all_registered.most);
   for (const Peer& peer : tables.peer) {
     const std::uint64_t key = value(peer.key);
     if (key == 0) continue;

@@ -44,6 +44,12 @@ struct Kernels {
   std::string refused;
 };
 
+/// Memory that was registered by a function, see Registered.
+struct Registrations {
+  std::string function;
+  std::uint64_t calls = 0, bytes = 0, left = 0, most = 0;  ///< `left`: that were registered at the end
+};
+
 /// A variable that the MPI told of itself, see Variable.
 struct Sampled {
   struct Point {
@@ -80,7 +86,9 @@ struct Rank {
   std::vector<Sums> sums;
   std::vector<Messages> messages;
   std::vector<Sampled> variables;
-  std::vector<TimedCall> calls;  ///< by thread, in order; of all threads not sorted
+  std::vector<Registrations> registered;  ///< by function
+  std::uint64_t registered_most = 0;      ///< bytes at once, of all functions
+  std::vector<TimedCall> calls;           ///< by thread, in order; of all threads not sorted
 
   /// The time that the process's share is of: from MPI_Init's end, or the first call, to the end, without pauses. 0
   /// of a process that ended before.

@@ -221,6 +221,19 @@ void Recorder::add_replays(Thread& thread, const Class& of, std::uint64_t calls,
   add(shared, sum.replayed_bytes, bytes);
 }
 
+void Recorder::begin_registration(std::uint16_t function, std::uint64_t bytes) {
+  for (Registered* const one : {&tables_->registered[function], &tables_->all_registered}) {
+    add(one->calls, 1);
+    add(one->bytes, bytes);
+    keep(one->most, one->now.fetch_add(bytes, std::memory_order_relaxed) + bytes, std::greater<>());
+  }
+}
+
+void Recorder::end_registration(std::uint16_t function, std::uint64_t bytes) {
+  tables_->registered[function].now.fetch_sub(bytes, std::memory_order_relaxed);
+  tables_->all_registered.now.fetch_sub(bytes, std::memory_order_relaxed);
+}
+
 void Recorder::record(Thread& thread, const Call& call, Found<Sum>& found) {
   const auto [sum, shared] = counted(thread, class_of(call), found);
   const std::uint64_t time = call.end - call.begin;

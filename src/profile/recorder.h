@@ -83,6 +83,10 @@ class Recorder {
     count_message(thread(), rank, sent, bytes, found);
   }
 
+  /// Tells of memory that a function has registered, and of its end.
+  void begin_registration(std::uint16_t function, std::uint64_t bytes);
+  void end_registration(std::uint16_t function, std::uint64_t bytes);
+
   /// Indices of names, which are added where they are new; the table's last index where it is full. Thread-safe.
   std::uint16_t function(std::string_view name);
   std::uint8_t reduction(std::string_view name);

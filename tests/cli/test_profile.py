@@ -18,6 +18,7 @@ from sennit.model.profile import Profile
 from sennit.programs.problem import Problem
 from sennit.verbs import profile as verb
 from sennit.verbs.profile import is_of_launcher, make_folder, seconds_of
+from sennit.views.profile.sections import parts
 from sennit.views.profile_text import headline, print_profile
 
 
@@ -81,6 +82,20 @@ def test_requests_polls_and_phases_are_shown() -> None:
     assert "MPI_Isend 3 133 33.3 75 %" in lines, said
     assert "MPI_Iprobe 500 499 0 % 10 % 20 %" in lines, said
     assert "exchange <1 % 0.000 6" in lines, said
+
+
+def test_registered_memory_is_shown() -> None:
+    document = data("profile")
+    document["ranks"][2]["registered_most_bytes"] = 3 << 20
+    document["registered"] = [{"function": "ncclCommRegister", "processes": 4, "calls": 9, "bytes": 8 << 20,
+                               "most_bytes": 3 << 20, "left_bytes": 0}]  # fmt: skip
+    found = parse(Profile, document, "it")
+    said = shown(lambda console: print_profile(found, console))
+    lines = [" ".join(line.split()) for line in said.splitlines()]
+    assert "ncclCommRegister 4 9 8 MiB 3 MiB 0 B" in lines, said
+    assert "Rank 2 had most at once: 3 MiB." in said
+    (part,) = (part for part in parts(found) if part.title == "Memory registered")
+    assert "ncclCommRegister" in part.pictures["registered"]
 
 
 def test_times_on_gpus_come_first() -> None:

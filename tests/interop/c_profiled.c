@@ -61,6 +61,23 @@ int main(int argc, char** argv) {
   for (int i = 0; i < 4; ++i) MPI_Send(mine, kSent, MPI_DOUBLE, right, 9 + i % 2, MPI_COMM_WORLD);
   MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
 
+  /* Two allocations at once, a window, and what is attached to another one and goes with it. */
+  void *first, *second;
+  MPI_Win window;
+  MPI_Alloc_mem(1000, MPI_INFO_NULL, &first);
+  MPI_Alloc_mem(500, MPI_INFO_NULL, &second);
+  MPI_Free_mem(first);
+  MPI_Alloc_mem(100, MPI_INFO_NULL, &first);
+  MPI_Free_mem(second);
+  MPI_Win_create(mine, sizeof mine, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+  MPI_Win_free(&window);
+  MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+  MPI_Win_attach(window, theirs[0], 64);
+  MPI_Win_attach(window, theirs[1], 32);
+  MPI_Win_detach(window, theirs[0]);
+  MPI_Win_detach(window, theirs[1]);
+  MPI_Win_free(&window);
+
   MPI_Pcontrol(2);
   for (int i = 0; i < 5; ++i) MPI_Iprobe(MPI_ANY_SOURCE, 91, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
   MPI_Pcontrol(1);

@@ -165,6 +165,16 @@ def test_what_ends_a_request_is_told_to_its_begin(name: str, tmp_path: Path) -> 
         {"from": rank, "to": 1 - rank, "messages": 14, "bytes": 14 * sent} for rank in range(RANKS)
     ]
     assert [(each["type"], each["bytes"] > 0) for each in document["types"]] == [("MPI_DOUBLE", True)]
+    registered = {each.pop("function"): each for each in document["registered"]}
+    assert registered == {
+        name: {"processes": RANKS, "calls": RANKS * times, "bytes": RANKS * size, "most_bytes": most,
+               "left_bytes": RANKS * left}
+        for name, times, size, most, left in (
+            ("MPI_Alloc_mem", 3, 1600, 1500, 100), ("MPI_Win_create", 1, 800, 800, 0),
+            ("MPI_Win_attach", 2, 96, 96, 0),
+        )
+    }  # fmt: skip
+    assert {rank["registered_most_bytes"] for rank in document["ranks"]} == {1500}
 
 
 @pytest.mark.parametrize("name", ["mpich", "openmpi"])

@@ -154,6 +154,21 @@ def test_calls_of_nccl_in_a_pause_are_neither_recorded_nor_timed(tmp_path: Path)
     assert all(rank["paused_seconds"] > 0 for rank in document["ranks"])
 
 
+def test_windows_of_nccl_are_memory_that_is_registered(tmp_path: Path) -> None:
+    """Nine on each rank, alone and in groups: two at once, and one that is never given up."""
+    program, library = nccl_programs.have()
+    job = program.run("windows", RANKS, library, observing(tmp_path))
+    nccl_programs.expect_right(job)
+    document = report(tmp_path)
+    (found,) = document["registered"]
+    size = found["most_bytes"] // 2
+    assert found == {
+        "function": "ncclCommWindowRegister", "processes": RANKS, "calls": 9 * RANKS, "bytes": 9 * RANKS * size,
+        "most_bytes": 2 * size, "left_bytes": RANKS * size,
+    }  # fmt: skip
+    assert {rank["registered_most_bytes"] for rank in document["ranks"]} == {2 * size}
+
+
 def test_a_limit_of_files_does_not_end_the_program(tmp_path: Path) -> None:
     """ulimit -f: who writes more is ended by a signal."""
     program, library = nccl_programs.have()

@@ -149,6 +149,29 @@ TEST(Merge, LeavesProcessesOutThatAreNoRankAndDidNothing) {
   EXPECT_TRUE(merged.left_out.empty()) << "nothing is missing";
 }
 
+TEST(Merge, MemoryIsRegisteredByFunction) {
+  const MadeUp a(0, 2), b(1, 2);
+  for (const MadeUp* const one : {&a, &b}) {
+    const std::uint16_t window = one->recorder->function("MPI_Win_create");
+    const std::uint16_t allocation = one->recorder->function("MPI_Alloc_mem");
+    one->recorder->begin_registration(window, 100);
+    one->recorder->begin_registration(allocation, 7);
+    one->recorder->end_registration(window, 100);
+    if (one == &b) one->recorder->begin_registration(window, 300);
+  }
+  const Profile merged = merge({a.read().value(), b.read().value()}).value();
+  ASSERT_EQ(merged.registered.size(), 2u);
+  const RegisteredMemory& windows = merged.registered[0];
+  EXPECT_EQ(windows.function, "MPI_Win_create") << "most bytes first";
+  EXPECT_EQ(windows.processes, 2u);
+  EXPECT_EQ(windows.calls, 3u);
+  EXPECT_EQ(windows.bytes, 500u);
+  EXPECT_EQ(windows.most, 300u);
+  EXPECT_EQ(windows.left, 300u);
+  EXPECT_EQ(merged.ranks[0].registered_most, 107u) << "of all functions together";
+  EXPECT_EQ(merged.ranks[1].registered_most, 307u);
+}
+
 TEST(Merge, LeavesUnreadableFilesOut) {
   const std::vector<Rank> ranks = two_ranks();
   const auto read = [&](std::size_t i) -> Result<Rank> {

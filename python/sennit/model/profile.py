@@ -47,7 +47,19 @@ class Rank(Part):
     calls_lost: NonNegativeInt
     classes_lost: NonNegativeInt
     clock_error_us: NonNegativeFloat
+    registered_most_bytes: NonNegativeInt = Field(default=0, description="The most that were registered at once")
     kernels: Kernels | None = None
+
+
+class Registered(Part):
+    """Memory that calls of one function have registered, or had a library allocate."""
+
+    function: str
+    processes: NonNegativeInt
+    calls: NonNegativeInt
+    bytes: NonNegativeInt = Field(description="Of all processes and calls together")
+    most_bytes: NonNegativeInt = Field(description="At once, of the process that had most")
+    left_bytes: NonNegativeInt = Field(description="That were registered still at the end, of all processes")
 
 
 class Spread(Part):
@@ -308,6 +320,7 @@ class Profile(Part):
     timeline: Timeline | None = None
     lateness: list[Lateness] = []
     types: list[TypeUse] = []
+    registered: list[Registered] = []
     variables: list[Variable] = []
     unreadable: list[Unreadable] = []
     links: Links | None = None

@@ -12,6 +12,7 @@ from sennit.advice.advice import Advice
 from sennit.model.profile import Profile, Row
 from sennit.model.profile_links import gpu_classes
 from sennit.model.profile_sums import on_gpu_clock, plain, spent, sums
+from sennit.views.registered_text import by_registration, registered_said
 from sennit.views.text_table import Table, print_part
 
 LITTLE = 0.02  # of run time, below which nothing is worth a change
@@ -53,6 +54,8 @@ def print_profile(profile: Profile, console: Console) -> None:
         print_part("Polls", [by_poll(profile)], [], console)
     if profile.queues and profile.queues.ranks:
         print_part("Queues", [by_queue(profile)], queues_said(profile), console)
+    if profile.registered:
+        print_part("Memory registered", [by_registration(profile)], registered_said(profile), console)
     phases = by_phase(profile)
     if phases.lines:
         print_part("By phase", [phases], [], console)

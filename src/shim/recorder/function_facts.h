@@ -7,6 +7,7 @@
 #include "shim/mpi/call/description.h"
 #include "shim/recorder/call_memo.h"
 #include "shim/recorder/ending_call.h"
+#include "shim/recorder/mpi_memory.h"
 
 namespace sennit::shim::recorder {
 
@@ -18,6 +19,7 @@ struct FunctionFacts {
   bool polls = false;                     ///< asks for something that may not be there, and does not wait for it
   bool tells = false;                     ///< a status of the message that it has received
   bool begins = false, prepares = false;  ///< a request, which runs or is to be started
+  bool registers = false;                 ///< memory, or ends that
   Ending ending = Ending::none;
   DecidingArguments deciding;
 };
@@ -63,6 +65,7 @@ inline FunctionFacts facts_of(mpi::Entry entry, std::uint16_t index) {
           .tells = of.status != mpi::kAbsent && (of.kind == Kind::receive || of.kind == Kind::exchange),
           .begins = begins,
           .prepares = begins && std::strstr(of.name, "_init") != nullptr,
+          .registers = registers(entry),
           .ending = ending_of(entry),
           .deciding = DecidingArguments(of)};
 }

@@ -69,6 +69,7 @@ class MpiRecorder : MpiCalls<Abi> {
     if (facts.ending != Ending::none || facts.tells)
       return observe_ending(*recorder, in_call.own(), frame, facts, known, call);
     if (of.kind == Kind::requests) before_requests(frame, entry);
+    if (facts.registers) memory_.before(*recorder, frame, entry, index_of);
     const KernelsOfCall kernels(*recorder, on_gpu(call));
     call.begin = recorder->now();
     const int code = frame.call();
@@ -79,6 +80,7 @@ class MpiRecorder : MpiCalls<Abi> {
     if (code == 0 && begun_ && of.made != mpi::kAbsent && !is_window(of)) know(*recorder, handle_at(frame, of.made));
     if (code == 0 && begun_ && facts.begins) begin_request(*recorder, thread, frame, facts, known, call);
     if (code == 0 && begun_ && of.kind == Kind::requests) after_requests(*recorder, thread, frame, entry, call);
+    if (code == 0 && facts.registers) memory_.after(*recorder, frame, entry, index_of);
     if (entry == Entry::Pcontrol) begin_level(frame.number(0));
     if (facts.polls && code == 0) call.missed = *frame.pointer<int>(of.flag) == 0 ? 1 : 0;
     if (!facts.prepares) recorder->count_message(thread, known.to, true, call.bytes_in, known.sent);
@@ -91,10 +93,11 @@ class MpiRecorder : MpiCalls<Abi> {
   static bool on_gpu(const profile::Call& call) {
     return call.memory_in == profile::Memory::device || call.memory_out == profile::Memory::device;
   }
+  static std::uint16_t index_of(Entry entry) { return facts_[std::size_t(entry)].index; }
   static bool is_window(const Description& of) { return std::strncmp(of.name, "MPI_Win_", 8) == 0; }
 
   /// A call in a pause: nothing is written of it, but what later calls go by is kept. That is the communicators, the
-  /// numbers of their calls, and which requests are open.
+  /// numbers of their calls, which requests are open, and what memory is registered.
   static int pass(profile::Recorder& recorder, OwnThread& own, Frame& frame, const FunctionFacts& facts) {
     const Description& of = *frame.of;
     const Entry entry = mpi::entry_of(of);
@@ -102,8 +105,10 @@ class MpiRecorder : MpiCalls<Abi> {
       if (KnownCommunicator* const known = Calls::find_or_know(recorder, frame.handle(of.comm))) known->next_call();
     if (facts.frees) free_handle(frame);
     if (of.kind == Kind::requests) before_requests(frame, entry);
+    if (facts.registers) memory_.before(recorder, frame, entry, index_of);
     const EndingCall<Abi> ending(frame, begun_ ? facts.ending : Ending::none, memos_of(own).room());
     const int code = frame.call();
+    if (code == 0 && facts.registers) memory_.after(recorder, frame, entry, index_of);
     if (code == 0) begin_run(recorder, frame, entry, recorder.now());
     if (entry == Entry::Pcontrol) begin_level(frame.number(0));
     if (code == 0 && begun_ && of.made != mpi::kAbsent && !is_window(of)) know(recorder, handle_at(frame, of.made));
@@ -314,6 +319,7 @@ class MpiRecorder : MpiCalls<Abi> {
 
   static constexpr mpi::Argument kSession{2};                           ///< of MPI_Session_init
   static constinit inline std::atomic<mpi::Handle> shared_request_{0};  ///< see find_shared_request()
+  static inline MpiMemory<Abi>& memory_ = *new MpiMemory<Abi>;
   static inline OpenRequests& requests_ = *new OpenRequests;
   static inline Variables<Abi>& variables_ = *new Variables<Abi>;
 };

@@ -18,6 +18,7 @@
 #include "shim/recorder/memory_kinds.h"
 #include "shim/recorder/nccl_choices.h"
 #include "shim/recorder/process_profile.h"
+#include "shim/recorder/registrations.h"
 #include "shim/recorder/rooted.h"
 
 namespace sennit::shim::recorder {
@@ -109,10 +110,36 @@ class NcclRecorder {
       if (KnownCommunicator* const found = known().find(comm)) found->next_call();
     if (of.kind == Kind::ends) known().forget(comm);
     const auto result = next();
+    if (result == decltype(next()){}) note_memory(recorder, group, frame);
     if (of.kind == Kind::makes) learn(recorder, frame, comm);
     if (group.is_open() && of.stream != nccl::kAbsent) group.add(frame.pointer(of.stream), {}, false);
     note_group(group, entry);
     return result;
+  }
+  /// After a call that has registered memory, or ended that. What is registered in a group has its handle at the
+  /// group's end.
+  static void note_memory(profile::Recorder& recorder, CallGroup& group, const Frame& frame) {
+    static auto* const open = new Registrations;  // never destroyed, as the recorder
+    constexpr nccl::Argument kBytes = 2, kMade = 3, kEnded = 1;
+    const auto begin = [&](Entry by, const std::uint64_t* handle, std::uint64_t bytes) {
+      open->begin(recorder, {functions_[std::size_t(by)], *handle, 0}, bytes);
+    };
+    const auto end = [&](Entry by) { open->end(recorder, {functions_[std::size_t(by)], frame.bits[kEnded], 0}); };
+    const auto* const made = frame.pointer<const std::uint64_t>(kMade);
+    switch (frame.entry()) {
+      case Entry::comm_register: return begin(frame.entry(), made, frame.bits[kBytes]);
+      case Entry::comm_window_register:
+        if (group.is_open()) return group.add({made, frame.bits[kBytes]});
+        return begin(frame.entry(), made, frame.bits[kBytes]);
+      case Entry::group_end:
+        if (group.ends())
+          for (const CallGroup::Window& one : group.windows())
+            begin(Entry::comm_window_register, one.handle, one.bytes);
+        return;
+      case Entry::comm_deregister: return end(Entry::comm_register);
+      case Entry::comm_window_deregister: return end(Entry::comm_window_register);
+      default: return;
+    }
   }
   static void note_group(CallGroup& group, Entry entry) {
     if (entry == Entry::group_start) group.start();
@@ -181,6 +208,7 @@ class NcclRecorder {
       for (const CallGroup::OnStream& one : group.streams())
         gpu->end_timing(one.begun, group.streams().size() == 1 ? launch : GpuTimer::Launch::meanwhile, is_enqueued);
     if (enqueues && !runs) group.add(frame.pointer(frame.of->stream), of);
+    if (is_enqueued) note_memory(recorder, group, frame);
     note_group(group, entry);
     return result;
   }

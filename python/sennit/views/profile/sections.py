@@ -28,6 +28,7 @@ from sennit.views.profile_text import (
     partners_said,
     share,
 )
+from sennit.views.registered_text import by_registration, registered_said
 from sennit.views.text_table import Table
 
 KINDS = {
@@ -47,7 +48,7 @@ def parts(profile: Profile, machine: Machine | None = None) -> list[Part]:
     """All of them that there is something of. `machine`: that of the run, where it is known."""
     made = (functions(profile), sizes(profile), how(profile), on_gpus(profile), phases(profile), timeline(profile),
             requests(profile),
-            polls(profile), queues(profile), partners(profile), links(profile, machine), waiting(profile),
+            polls(profile), queues(profile), registered(profile), partners(profile), links(profile, machine), waiting(profile),
             last(profile), ranks(profile))  # fmt: skip
     return [part for part in made if part is not None]
 
@@ -76,6 +77,19 @@ def how(profile: Profile) -> Part | None:
     known = [row for row in profile.counted if row.how]
     found = sums(profile, known, lambda row: f"{plain(row.function)}: {row.how}")
     return _bars(profile, "Who did it", "how", "call", found)
+
+
+def registered(profile: Profile) -> Part | None:
+    """Memory that the program registered, by the function."""
+    if not profile.registered:
+        return None
+    most = max(1, *(one.most_bytes for one in profile.registered))
+    bars = [
+        Bar(one.function, one.most_bytes / most, units.size(one.most_bytes), "none")
+        for one in profile.registered[:MOST_BARS]
+    ]
+    chart = narrow_bar_chart("Memory registered at once, of the process that had most", bars)
+    return Part("Memory registered", registered_said(profile), {"registered": chart}, by_registration(profile))
 
 
 def on_gpus(profile: Profile) -> Part | None:
