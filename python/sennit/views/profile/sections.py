@@ -47,9 +47,8 @@ OF_GPU = "Time of calls that were timed on the GPU is the GPU’s, which may com
 def parts(profile: Profile, machine: Machine | None = None) -> list[Part]:
     """All of them that there is something of. `machine`: that of the run, where it is known."""
     made = (functions(profile), sizes(profile), how(profile), on_gpus(profile), phases(profile), timeline(profile),
-            requests(profile),
-            polls(profile), queues(profile), registered(profile), partners(profile), links(profile, machine), waiting(profile),
-            last(profile), ranks(profile))  # fmt: skip
+            requests(profile), polls(profile), queues(profile), registered(profile), partners(profile),
+            links(profile, machine), waiting(profile), last(profile), ranks(profile))  # fmt: skip
     return [part for part in made if part is not None]
 
 
