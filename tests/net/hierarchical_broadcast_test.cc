@@ -75,5 +75,44 @@ TEST(HierarchicalBroadcast, GoesAsItsOperationDoes) {
   });
 }
 
+TEST(HierarchicalBroadcast, OfNothingAndAmongNodesOfOneTwoAndFour) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "two mappings of one memory are two memories to ThreadSanitizer";
+#endif
+  on_nodes({4, 1, 2}, Way::adapters, {{2}, {0}, {1}}, [](const Rank& mine, node::Node& node, Hierarchical& all) {
+    EXPECT_TRUE(all.broadcast(nullptr, 0, {0, 1}).ok());
+    const auto data = numbers(node, 20'001, [&](auto i) { return given(mine.number(), i); });
+    ASSERT_TRUE(all.broadcast(data.data(), 20'001 * 4, {0, 1}).ok());
+    expect(data, 20'001, [&](auto i) { return given(1, i); });
+  });
+}
+
+/// A network that is gone at the second call.
+class GoneRail final : public TableRail {
+ public:
+  using TableRail::TableRail;
+  Status broadcast(std::byte* data, std::uint64_t bytes, int root) override {
+    if (++calls_ == 2) return Status(Code::system_error, "the network is gone");
+    return TableRail::broadcast(data, bytes, root);
+  }
+
+ private:
+  int calls_ = 0;
+};
+
+TEST(HierarchicalBroadcast, AFailedRailOfALeaderIsTheErrorOfAllRanksOfItsNode) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "two mappings of one memory are two memories to ThreadSanitizer";
+#endif
+  std::vector<std::string> told(4);
+  on_nodes<GoneRail>({3, 1}, Way::adapters, {{1}, {0}}, [&](const Rank& mine, node::Node& node, Hierarchical& all) {
+    const auto data = numbers(node, 100'003, [](auto) { return 0.0f; });
+    const auto status = all.broadcast(data.data(), 100'003 * 4, {0, 2});
+    EXPECT_FALSE(status.ok()) << mine.number();
+    told[static_cast<std::size_t>(mine.number())] = status.text();
+  });
+  for (const std::string& text : told) EXPECT_NE(text.find("the network is gone"), std::string::npos) << text;
+}
+
 }  // namespace
 }  // namespace sennit::net
