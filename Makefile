@@ -1,6 +1,6 @@
 # What a newcomer needs; each line below is a script in scripts/. `make demo` and `make test` do all the set-up.
 .DEFAULT_GOAL := help
-.PHONY: help demo check test test-all gpu-test soak lint build format docs clean setup
+.PHONY: help demo check test test-all gpu-test soak lint build wheel format docs clean setup
 
 help:      ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 18
@@ -22,6 +22,8 @@ lint: setup  ## clang-format, clang-tidy, ruff, mypy --strict
 	@.venv/bin/python scripts/lint.py
 build: setup  ## the programs, in build/release/bin; CUDA=on compiles CUDA kernels also where no GPU answers
 	@CUDA=$(or $(filter on off,$(CUDA)),auto) scripts/build release programs
+wheel: setup  ## a Python package in dist/, for every Python and most Linux systems; CUDA=off without CUDA kernels
+	@CUDA=$(or $(filter on off,$(CUDA)),on) scripts/wheel
 format: setup  ## format C++ and Python in place
 	@.venv/bin/python scripts/lint.py --fix
 docs: setup  ## regenerate the figures and tables of README and docs/ from results/

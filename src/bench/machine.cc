@@ -54,6 +54,13 @@ void add_show(Program& program, std::string& which) {
   command.add_option("machine", which, "Name of a shipped machine, or a file")->required();
 }
 
+void add_build(Program& program) {
+  program.command("build", "Say what CUDA kernels are in this build", []() -> Result<Exit> {
+    print({{"cuda", SENNIT_CUDA_VERSION}, {"architectures", SENNIT_KERNELS}});
+    return Exit::ok;
+  });
+}
+
 void add_list(Program& program) {
   program.command("list", "Name the machines that come with sennit", []() -> Result<Exit> {
     const Result<std::vector<std::filesystem::path>> files = machine::shipped_files();
@@ -104,6 +111,7 @@ int run_machine(int argc, const char* const* argv) {
   add_cached(program, executor);
   add_show(program, which);
   add_list(program);
+  add_build(program);
   add_convert(program, from_nccl, to_nccl);
   return program.run(argc, argv);
 }
