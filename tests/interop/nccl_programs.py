@@ -40,9 +40,8 @@ def version_of(header: Path) -> tuple[int, int, int]:
     return nccl_prototypes.version_of(header.read_text(encoding="utf-8"))
 
 
-def symbols() -> set[str] | str:
-    """The functions that the preloaded library defines, or why that cannot be said."""
-    library = drop_in.library()
+def symbols(library: Path | str) -> set[str] | str:
+    """The functions that a library defines, or why that cannot be said."""
     if isinstance(library, str):
         return library
     if shutil.which("nm") is None:
@@ -232,21 +231,34 @@ def without_unix_sockets() -> Path:
     return library
 
 
-@cache
-def past_sennit(how: str) -> Program | str:
-    """A program that has loaded driver(), and whose calls of NCCL reach no preloaded library: as it has NCCL "linked
-    in", or its functions "looked up"."""
+def variant(name: str, *parts: str) -> Program | str:
+    """The tests' program with its NCCL from these parts; it has loaded driver()."""
     built = compiled(None)
     if isinstance(built, str):
         return built
-    program = built.path.with_name(how.replace(" ", "-"))
-    parts = {
-        "linked in": [*sources("c_nccl", *TOPICS), *sources("fake_nccl", "communicators", "profiler")],
-        "looked up": sources("c_nccl_looked_up"),
-    }[how]
-    common = ["gcc", *flags(), f"-Wl,--no-as-needed,-rpath,{driver().parent}"]
-    subprocess.run([*common, "-o", str(program), *parts, str(driver()), "-lpthread", "-ldl"], check=True)
+    program = built.path.with_name(name)
+    common = ["gcc", *flags(), f"-I{TOGETHER.name}", f"-Wl,--no-as-needed,-rpath,{driver().parent}"]
+    made = [*common, "-o", str(program), *sources("c_nccl", *TOPICS), *parts, str(driver()), "-lpthread", "-ldl"]
+    subprocess.run(made, check=True)
     return Program(program, built.library)
+
+
+@cache
+def linked_in() -> Program | str:
+    """A program whose calls of NCCL reach no preloaded library, as it has NCCL linked in."""
+    return variant("linked-in", *sources("fake_nccl", "communicators", "profiler"))
+
+
+@cache
+def looked_up() -> Program | str:
+    """A program that opens NCCL by name, or as NCCL_FILE names it, and looks its functions up there."""
+    built = compiled(None)
+    names = symbols(built if isinstance(built, str) else built.library / "libnccl.so.2")
+    if isinstance(names, str):
+        return names
+    listed = "".join(f"NAME({name})\n" for name in sorted(names) if name.startswith("nccl"))
+    (Path(TOGETHER.name) / "looked_up_names.inc").write_text(listed, encoding="utf-8")
+    return variant("looked-up", *sources("c_nccl_looked_up"))
 
 
 def have(version: int | None = None) -> tuple[Program, Path]:

@@ -203,7 +203,7 @@ def test_replays_of_a_graph_are_counted(tmp_path: Path) -> None:
 def test_calls_past_the_preloaded_library_are_recorded_by_a_plug_in(version: int, tmp_path: Path) -> None:
     """Each once, whatever NCCL's version; and another plug-in has its events as ever."""
     seen, library = nccl_programs.have()
-    unseen = nccl_programs.past_sennit("linked in")
+    unseen = nccl_programs.linked_in()
     assert isinstance(unseen, nccl_programs.Program)
     plugged = {
         "NCCL_PROFILER_PLUGIN": str(library.with_name("libsennit-recorder.so")),

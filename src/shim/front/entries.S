@@ -112,8 +112,9 @@ sennit_nccl_table:
 
 #include "nccl_entries.inc"
 
-  /* The loader's own, which tells by the return address whose call it is: so it is jumped to. Only a function of MPI that
-   * is looked for in one library, neither RTLD_DEFAULT nor RTLD_NEXT, goes by sennit_front_look_up(handle, name, caller). */
+  /* The loader's own, which tells by the return address whose call it is: so it is jumped to. Only a function of MPI or
+   * NCCL that is looked for in one library, neither RTLD_DEFAULT nor RTLD_NEXT, goes by
+   * sennit_front_look_up(handle, name, caller). */
   .hidden sennit_front_look_up
   .hidden sennit_front_find_dlsym
   .hidden sennit_front_dlsym
@@ -129,13 +130,24 @@ dlsym:
   test %rsi, %rsi
   je 1f
   cmpb $'M', (%rsi)
-  jne 1f
+  jne 3f
   cmpb $'P', 1(%rsi)
   jne 1f
   cmpb $'I', 2(%rsi)
   jne 1f
   cmpb $'_', 3(%rsi)
   jne 1f
+  jmp 4f
+3:
+  cmpb $'n', (%rsi)
+  jne 1f
+  cmpb $'c', 1(%rsi)
+  jne 1f
+  cmpb $'c', 2(%rsi)
+  jne 1f
+  cmpb $'l', 3(%rsi)
+  jne 1f
+4:
   mov (%rsp), %rdx
   jmp sennit_front_look_up
 1:

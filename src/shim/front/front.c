@@ -8,6 +8,7 @@
 #include "shim/front/fortran.h"
 #include "shim/front/layers.h"
 #include "shim/front/loading.h"
+#include "shim/front/nccl.h"
 #include "shim/front/unseen.h"
 
 #include <dlfcn.h>
@@ -105,9 +106,10 @@ __attribute__((constructor)) static void begin_without_mpi(void) {
 /* The calling library, where its MPI is one that is not known: calls are passed on to that MPI. */
 static void* unknown;
 
-static int is_own(const void* symbol) {
+static bool is_own(const void* symbol) {
   Dl_info there, here;
-  return dladdr(symbol, &there) && dladdr((const void*)&unknown, &here) && there.dli_fbase == here.dli_fbase;
+  return symbol != NULL && dladdr(symbol, &there) && dladdr((const void*)&unknown, &here) &&
+         there.dli_fbase == here.dli_fbase;
 }
 
 /* The program has looked up this function itself, first of all in an MPI. */
@@ -240,12 +242,9 @@ __attribute__((visibility("hidden"))) void* sennit_front_find_dlsym(void) {
 /* Returns this library's entry point that is called `name`; null where it has none. */
 static void* entry_called(const char* name) {
   Dl_info here;
-  for (size_t i = 0; i < SENNIT_FRONT_ENTRIES; ++i) {
-    if (strcmp(names[i], name) != 0) continue;
-    void* const own = dladdr((const void*)&unknown, &here) ? dlopen(here.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : NULL;
-    return own != NULL ? sennit_front_dlsym(own, name) : NULL;
-  }
-  return NULL;
+  void* const own = dladdr((const void*)&unknown, &here) ? dlopen(here.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+  void* const entry = own != NULL ? sennit_front_dlsym(own, name) : NULL;
+  return is_own(entry) ? entry : NULL;
 }
 
 /* Returns true if the object with code at `from` has a function of that name itself, as a tool that wants the next.
@@ -261,13 +260,17 @@ static bool has_one_itself(const void* from, const char* name) {
   return has_it;
 }
 
-/* Returns what code at `from` finds of MPI's functions in a library that it has opened itself (Julia and ctypes do
- * so): where it is an MPI's own, the entry point, behind which the MPI's lies. */
+/* Returns what code at `from` finds of MPI's and NCCL's functions in a library that it has opened itself (Julia and
+ * ctypes do so, vLLM and JAX): where it is an MPI's or NCCL's own, the entry point, behind which that lies. */
 __attribute__((visibility("hidden"))) void* sennit_front_look_up(void* handle, const char* name, const void* from) {
   Dl_info info;
   if (sennit_front_dlsym == NULL && sennit_front_find_dlsym() == NULL) return NULL;
   void* const found = sennit_front_dlsym(handle, name);
-  if (flavour_at(found, &info) < 0 || is_own(from) || sennit_front_idle() || has_one_itself(from, name)) return found;
+  const bool of_mpi = flavour_at(found, &info) >= 0;
+  if (found == NULL || !(of_mpi || name[0] == 'n') || is_own(from) || is_own(found) || sennit_front_idle() ||
+      has_one_itself(from, name))
+    return found;
+  if (!of_mpi) return sennit_nccl_is_bound(found, name, from) ? entry_called(name) : found;
   if (front.library != NULL && sennit_front_dlsym(front.library, name) != found) return found; /* another MPI's */
   void* const entry = entry_called(name);
   if (entry == NULL) return found;

@@ -1,6 +1,7 @@
 // The preloaded library's part for NCCL finds the program's libnccl when the program first calls it, and puts the
 // drop-in and an observer between. Until then, and in processes that never call NCCL, it does nothing.
 #define _GNU_SOURCE
+#include "shim/front/nccl.h"
 #include "shim/front/absent.h"
 #include "shim/front/front.h"
 #include "shim/front/layers.h"
@@ -33,7 +34,8 @@ static sennit_nccl_front nccl_front = {SENNIT_NCCL_ENTRIES, nccl_lead, nccl_real
 static sennit_observation nccl_observation = {
     SENNIT_NCCL_ENTRIES, nccl_names, nccl_behind, nccl_observe, nccl_real, NULL, 0};
 static _Thread_local const void* nccl_caller;
-static _Thread_local bool nccl_binds; /* whatever this thread calls of NCCL meanwhile is the program's own */
+static _Thread_local void* nccl_looked_up; /* what the program has found itself in a NCCL that it opened */
+static _Thread_local bool nccl_binds;      /* whatever this thread calls of NCCL meanwhile is the program's own */
 
 /* Any version has it. */
 static const char kSymbol[] = "ncclGetVersion";
@@ -54,7 +56,8 @@ __attribute__((constructor)) static void begin_without_nccl(void) {
 }
 
 /* Returns the NCCL that the program's own call would have reached: the next definition in the global scope, else what
- * the calling library was loaded with (Python loads PyTorch so), else the only one there is. */
+ * the calling library was loaded with (Python loads PyTorch so), else the only one there is, by that name or, where
+ * the program has opened a file of another, any. */
 static void* find_nccl(void) {
   void* library = nccl_library_of(dlsym(RTLD_NEXT, kSymbol));
   if (library != NULL) return library;
@@ -65,7 +68,8 @@ static void* find_nccl(void) {
     library = nccl_library_of(dlsym(from, kSymbol));
     dlclose(from);
   }
-  return library != NULL ? library : dlopen("libnccl.so.2", RTLD_LAZY | RTLD_NOLOAD);
+  if (library == NULL) library = dlopen("libnccl.so.2", RTLD_LAZY | RTLD_NOLOAD);
+  return library != NULL ? library : nccl_library_of(nccl_looked_up);
 }
 
 /* Returns NCCL's own function where it is NCCL that calls: it calls some by their public names, also in programs
@@ -148,18 +152,33 @@ static void* nccl_lacking_for(size_t number) {
   return strcmp(nccl_names[number], "ncclGetLastError") == 0 ? (void*)&nccl_lacking_text : (void*)&nccl_lacking;
 }
 
+static atomic_bool nccl_bound;
+
+/* `found`: what the program has looked up there; null where it calls an entry point. */
+static void bind_nccl_once(const void* from, void* found) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  nccl_caller = from, nccl_looked_up = found;
+  pthread_once(&once, bind_nccl);
+  atomic_store_explicit(&nccl_bound, true, memory_order_release);
+}
+
+bool sennit_nccl_is_bound(void* found, const char* name, const void* from) {
+  size_t number = 0;
+  while (number < SENNIT_NCCL_ENTRIES && strcmp(nccl_names[number], name) != 0) ++number;
+  if (number == SENNIT_NCCL_ENTRIES || nccl_binds) return false; /* a drop-in's and an observer's own look */
+  if (!atomic_load_explicit(&nccl_bound, memory_order_acquire)) bind_nccl_once(from, found);
+  if (nccl_real[number] == found) sennit_front_see();
+  return nccl_real[number] == found;
+}
+
 /* Returns where ncclNAME, entry `number`, leads that is called from `from`. */
 __attribute__((visibility("hidden"))) void* sennit_nccl_resolve(size_t number, const void* from) {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  static atomic_bool bound;
-  if (!atomic_load_explicit(&bound, memory_order_acquire)) {
+  if (!atomic_load_explicit(&nccl_bound, memory_order_acquire)) {
     void* const own = own_of(nccl_names[number], from);
     if (own != NULL) return own;
     if (nccl_binds) return nccl_real[number] != NULL ? nccl_real[number] : nccl_lacking_for(number);
     sennit_front_see();
-    nccl_caller = from;
-    pthread_once(&once, bind_nccl);
-    atomic_store_explicit(&bound, true, memory_order_release);
+    bind_nccl_once(from, NULL);
   }
   if (nccl_real[number] != NULL) return sennit_nccl_table[number];
   static atomic_flag said = ATOMIC_FLAG_INIT;
