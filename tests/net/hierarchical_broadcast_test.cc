@@ -5,8 +5,8 @@
 namespace sennit::net {
 namespace {
 
-// A few numbers, less than a grain of every leader, one chunk, several, and with a rest that cannot be divided.
-const std::uint64_t kBroadcast[] = {1, 31, 1024, 16 * 1024, 100'003};
+// Less than a grain of every leader, one chunk, and several with a rest that cannot be divided.
+const std::uint64_t kBroadcast[] = {31, 1024, 100'003};
 
 struct Nodes {
   std::vector<int> sizes;
@@ -31,9 +31,9 @@ void broadcast_from_every_rank(const Nodes& nodes) {
         expect(data, count, [&](auto i) { return given(root, i); });
       }
     // A sum has other parts, in the memory of the same chunks.
-    const auto data = numbers(node, kBroadcast[4], [&](auto i) { return given(mine.number(), i); });
-    ASSERT_TRUE(all.all_reduce(data.data(), data.data(), kBroadcast[4] * 4, kSum).ok());
-    expect(data, kBroadcast[4], [&](auto i) { return sum(mine, i); });
+    const auto data = numbers(node, kBroadcast[2], [&](auto i) { return given(mine.number(), i); });
+    ASSERT_TRUE(all.all_reduce(data.data(), data.data(), kBroadcast[2] * 4, kSum).ok());
+    expect(data, kBroadcast[2], [&](auto i) { return sum(mine, i); });
   });
 }
 
@@ -48,7 +48,6 @@ TEST(HierarchicalBroadcast, FromAnyRankByLeaders) {
 #if defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "two mappings of one memory are two memories to ThreadSanitizer";
 #endif
-  broadcast_from_every_rank({{2, 2}, Way::leaders, {}});
   broadcast_from_every_rank({{1, 3}, Way::leaders, {}});
 }
 
@@ -56,8 +55,7 @@ TEST(HierarchicalBroadcast, FromAnyRankByAdapters) {
 #if defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "two mappings of one memory are two memories to ThreadSanitizer";
 #endif
-  for (const Nodes& nodes : {Nodes{{2, 2}, Way::adapters, {{0, 1}, {1, 0}}},
-                             {{3, 3}, Way::adapters, {{0, 2}, {2, 1}}},
+  for (const Nodes& nodes : {Nodes{{3, 3}, Way::adapters, {{0, 2}, {2, 1}}},
                              {{4, 2}, Way::adapters, {{1, 3}, {0, 1}}},
                              {{3, 1}, Way::adapters, {{2}, {0}}},
                              {{1, 2, 3}, Way::adapters, {{0}, {1}, {1}}}})
