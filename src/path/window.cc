@@ -1,7 +1,7 @@
 #include "path/window.h"
 
 #include <algorithm>
-#include <cstring>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
@@ -14,59 +14,38 @@ namespace sennit::path {
 
 namespace {
 
-/// Holds what ranks tell each other of their parts. Plain bytes: all ranks run the same build (checked by `version`).
+/// Of what ranks tell each other here.
+constexpr std::uint64_t kVersion = 4;
+
+/// What a rank tells of its part.
 struct WindowDescription {
-  std::uint32_t version = 3;
-  std::uint32_t number = 0;
-  std::uint64_t bytes = 0;
-  std::uint32_t shareable = 0;
-  std::uint32_t kind = 0;
-  std::byte handle[64] = {};
-  std::uint32_t files = 0;  // so many FileDescriptions follow
-  std::uint64_t offset = 0;
-  std::uint64_t identity = 0;
-  std::uint64_t process = 0, address = 0;
-  char device[64] = {};
-  char why_not[256] = {};
+  std::uint64_t number = 0, bytes = 0;
+  std::string device;   ///< that holds it
+  std::string why_not;  ///< it cannot be mapped; empty: it can
+  Offered offered;
 };
 
-/// Reads the description, and what follows it, of one rank. Errors: mismatch.
-Status read(const comm::Bytes& bytes, std::size_t rank, WindowDescription& description,
-            std::vector<FileDescription>& files) {
-  bool whole = bytes.size() >= sizeof description;
-  if (whole) std::memcpy(&description, bytes.data(), sizeof description);
-  whole = whole && description.version == WindowDescription().version &&
-          description.files <= device::Shareable::kMostFiles &&
-          bytes.size() == sizeof description + description.files * sizeof(FileDescription);
-  if (!whole)
-    return Status(Code::mismatch, fmt::format("rank {} runs another version of sennit", rank), "register memory",
-                  "Use the same build on all ranks");
-  files.resize(description.files);
-  if (!files.empty())
-    std::memcpy(files.data(), bytes.data() + sizeof description, files.size() * sizeof(FileDescription));
-  description.device[sizeof description.device - 1] = description.why_not[sizeof description.why_not - 1] = '\0';
-  return {};
+comm::Bytes describe(std::uint64_t number, std::uint64_t bytes, const std::string& device, const std::string& why_not,
+                     const Offer& offer) {
+  comm::Writer writer;
+  writer.number(kVersion).number(number).number(bytes).text(device).text(why_not);
+  offer.write(writer);
+  return writer.take();
 }
 
-template <std::size_t N>
-void put_text(char (&field)[N], const std::string& text) {
-  std::strncpy(field, text.c_str(), N - 1);
-}
-
-Status check_memory(const device::Executor& executor, const device::Location& location, const void* data,
-                    std::uint64_t bytes) {
-  if (location.place == device::Place::pageable)
-    return Status(Code::invalid_argument, fmt::format("{} is pageable host memory", data), {},
-                  executor.kind() == device::Kind::cuda
-                      ? "Register GPU memory (cudaMalloc, cuMemCreate)"
-                      : "Allocate it with sennit_memory_allocate, so that peers can map it");
-  const auto before = static_cast<std::uint64_t>(static_cast<const std::byte*>(data) - location.base);
-  if (location.bytes != 0 && bytes > location.bytes - before)
-    return Status(Code::invalid_argument,
-                  fmt::format("{} from {} reach beyond the allocation, which has {} left", format_bytes(bytes), data,
-                              format_bytes(location.bytes - before)),
-                  {}, "Register at most what was allocated");
-  return {};
+/// Reads the description of one rank. Errors: mismatch.
+Result<WindowDescription> read(const comm::Bytes& bytes, std::size_t rank) {
+  comm::Reader reader(bytes);
+  WindowDescription description;
+  const bool is_ours = reader.number() == kVersion;
+  description.number = reader.number();
+  description.bytes = reader.number();
+  description.device = reader.text();
+  description.why_not = reader.text();
+  description.offered = Offered::read(reader);
+  if (is_ours && reader.finish().ok()) return description;
+  return Status(Code::mismatch, fmt::format("rank {} runs another version of sennit", rank), "register memory",
+                "Use the same build on all ranks");
 }
 
 }  // namespace
@@ -76,78 +55,45 @@ Result<std::unique_ptr<Window>> Window::create(comm::Group& group, device::Execu
   std::unique_ptr<Window> window(new Window(group, executor, mappings, device));
   window->number_ = number;
   window->data_ = static_cast<std::byte*>(data);
-  WindowDescription mine;
-  mine.number = number;
-  mine.bytes = bytes;
+  std::string device_uuid, why_not = "it has no bytes";
   Status status;
   if (bytes != 0) {
     auto location = executor.describe(data, bytes);
-    status = location.ok() ? check_memory(executor, *location, data, bytes) : location.status();
+    status = location.ok() ? check_to_share(executor, *location, data, bytes) : location.status();
     if (status.ok()) {
       window->data_device_ = location->device;
-      if (location->device >= 0)
-        put_text(mine.device, executor.devices()[static_cast<std::size_t>(location->device)].uuid);
-      auto shareable = executor.share(data, bytes);
-      if (shareable.ok()) {
-        mine.shareable = 1;
-        mine.kind = static_cast<std::uint32_t>(shareable->kind);
-        std::memcpy(mine.handle, shareable->handle.data(), sizeof mine.handle);
-        mine.offset = shareable->offset;
-        mine.identity = shareable->identity;
-        mine.process = shareable->process;
-        mine.address = reinterpret_cast<std::uint64_t>(shareable->address);
-        for (device::Shareable::File& file : shareable->files) {
-          auto offered = group.offer(std::move(file.fd));
-          if (!offered) {
-            status = offered.status();
-            break;
-          }
-          window->offered_.push_back({*offered, file.bytes});
-        }
-      } else {
-        put_text(mine.why_not, shareable.status().text());
-      }
+      if (location->device >= 0) device_uuid = executor.devices()[static_cast<std::size_t>(location->device)].uuid;
+      auto offer = Offer::make(group, executor, data, bytes);
+      why_not = offer.ok() ? std::string() : offer.status().text();
+      if (offer.ok()) window->offer_ = std::move(*offer);
     }
   }
-  mine.files = static_cast<std::uint32_t>(window->offered_.size());
-  comm::Bytes told(sizeof mine + window->offered_.size() * sizeof(FileDescription));
-  std::memcpy(told.data(), &mine, sizeof mine);
-  if (mine.files != 0)
-    std::memcpy(told.data() + sizeof mine, window->offered_.data(), mine.files * sizeof(FileDescription));
-  auto descriptions = comm::agree(group.exchange(), std::move(status).in("register memory"), told);
+  auto descriptions = comm::agree(group.exchange(), std::move(status).in("register memory"),
+                                  describe(number, bytes, device_uuid, why_not, window->offer_));
   if (!descriptions) return descriptions.status();
   window->parts_.resize(descriptions->size());
   for (std::size_t rank = 0; rank < descriptions->size(); ++rank) {
-    WindowDescription description;
-    Part& part = window->parts_[rank];
-    if (auto read_well = read((*descriptions)[rank], rank, description, part.files); !read_well) return read_well;
-    if (description.number != number)
+    auto description = read((*descriptions)[rank], rank);
+    if (!description) return description.status();
+    if (description->number != number)
       return Status(Code::mismatch,
-                    fmt::format("rank {} registers window {}, rank {} window {}", rank, description.number,
+                    fmt::format("rank {} registers window {}, rank {} window {}", rank, description->number,
                                 group.rank(), number),
                     "register memory", "Registration is collective: call it in the same order on all ranks");
-    part.bytes = description.bytes;
-    part.device = executor.find(description.device);
-    part.shareable = description.shareable != 0;
-    part.why_not = description.why_not;
-    part.shareable_memory.kind = static_cast<device::Shareable::Kind>(description.kind);
-    std::memcpy(part.shareable_memory.handle.data(), description.handle, sizeof description.handle);
-    part.shareable_memory.offset = description.offset;
-    part.shareable_memory.identity = description.identity;
-    part.shareable_memory.process = description.process;
-    part.shareable_memory.address = reinterpret_cast<std::byte*>(description.address);
-    part.shareable_memory.device = description.device;
+    Part& part = window->parts_[rank];
+    part.bytes = description->bytes;
+    part.device = executor.find(description->device);
+    part.shareable = description->why_not.empty();
+    part.why_not = std::move(description->why_not);
+    part.offered = std::move(description->offered);
+    part.offered.memory.device = description->device;
   }
   return window;
 }
 
-Window::~Window() {
-  for (const FileDescription& file : offered_) group_.withdraw(file.number);
-}
-
 bool Window::outlives_owners() const {
   return std::ranges::all_of(parts_, [](const Part& part) {
-    return part.bytes == 0 || (part.shareable && part.shareable_memory.kind == device::Shareable::Kind::files);
+    return part.bytes == 0 || (part.shareable && part.offered.memory.kind == device::Shareable::Kind::files);
   });
 }
 
@@ -171,7 +117,7 @@ void Window::map(int rank, Part& part) {
 
 Status Window::try_to_map(int rank, Part& part) {
   if (!part.shareable) return Status(Code::unsupported, part.why_not);
-  const bool as_files = part.shareable_memory.kind == device::Shareable::Kind::files;
+  const bool as_files = part.offered.memory.kind == device::Shareable::Kind::files;
   if (part.device >= 0 &&
       !(as_files ? executor_.could_reach(device_, part.device) : executor_.reaches(device_, part.device)))
     return Status(Code::unsupported, "the GPUs have no peer access");
@@ -192,13 +138,13 @@ void Window::map_at_owner(int rank, Part& part) {
 }
 
 Result<std::shared_ptr<const Mapping>> Window::map_for(int device, int rank, Part& part) {
-  std::vector<device::Shareable::File>& files = part.shareable_memory.files;
-  for (const FileDescription& description : part.files) {
+  std::vector<device::Shareable::File>& files = part.offered.memory.files;
+  for (const FileDescription& description : part.offered.files) {
     auto file = group_.fetch(rank, description.number);
     if (!file) return file.status();
     files.push_back({std::move(*file), description.bytes});
   }
-  auto mapping = mappings_.map(rank, part.shareable_memory, device);
+  auto mapping = mappings_.map(rank, part.offered.memory, device);
   files.clear();  // a mapping needs them no more
   return mapping;
 }

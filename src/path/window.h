@@ -11,14 +11,9 @@
 #include "device/executor.h"
 #include "path/end.h"
 #include "path/mappings.h"
+#include "path/offer.h"
 
 namespace sennit::path {
-
-/// A file that a rank offers its peers.
-struct FileDescription {
-  std::uint64_t number = 0;  ///< to fetch it by
-  std::uint64_t bytes = 0;
-};
 
 class Window {
  public:
@@ -28,8 +23,6 @@ class Window {
   /// has).
   static Result<std::unique_ptr<Window>> create(comm::Group& group, device::Executor& executor, Mappings& mappings,
                                                 int device, std::uint32_t number, void* data, std::uint64_t bytes);
-  /// Peers must not use the window any more; see Registry::close.
-  ~Window();
 
   /// Unmaps the peers' parts; not to be used any more, neither is a message of it under way. Their owners may free
   /// the memory only then: that of a mapped allocation stays undefined with CUDA.
@@ -58,12 +51,11 @@ class Window {
     int device = -1;  // index here of the device that holds it; -1 where this process does not see it
     bool shareable = false;
     bool tried = false, tried_at_owner = false;
-    device::Shareable shareable_memory;
-    std::vector<FileDescription> files;  // the shareable's
+    Offered offered;
     std::shared_ptr<const Mapping> mapping, mapping_at_owner;
     /// Returns the part's first byte through one of the mappings; null where that is null.
     std::byte* seen_through(const std::shared_ptr<const Mapping>& one) const {
-      return one != nullptr ? one->base + shareable_memory.offset : nullptr;
+      return one != nullptr ? one->base + offered.memory.offset : nullptr;
     }
     std::string why_not;  // it cannot be mapped
   };
@@ -86,7 +78,7 @@ class Window {
   std::uint32_t number_ = 0;
   std::byte* data_ = nullptr;
   int data_device_ = kHost;
-  std::vector<FileDescription> offered_;
+  Offer offer_;  // ends with the window: peers must not use it any more (Registry::close)
   std::mutex mutex_;
   std::vector<Part> parts_;  // by rank
 };
