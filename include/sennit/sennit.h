@@ -400,6 +400,98 @@ typedef struct sennit_message {
 SENNIT_API sennit_result sennit_send_receive(sennit_comm* comm, const sennit_message* messages, int count,
                                              void* stream) SENNIT_NOEXCEPT;
 
+/* ---- partitioned messages ------------------------------------------------------------------------------------- */
+
+/* One rank's end of a message between two ranks, each part of which travels as soon as its sender says that it is
+ * ready. Made once, started again and again. docs/use/partitioned.md has an example. */
+typedef struct sennit_partitioned sennit_partitioned;
+
+/* What holds for partitioned messages:
+ *
+ * - An end is matched with the peer's by communicator, peer and tag, in the order in which ends are made; the peer
+ *   may be this rank, and there are no wildcards. The two may cut the message differently, into 18 parts and 5: only
+ *   the number of all bytes must be the same, else both ends get SENNIT_MISMATCH, which names both cuts.
+ * - Partitions lie side by side and are numbered from 0. Where functions take the `first` and the `last` one, both
+ *   belong to them.
+ * - Both ends are started equally often; a start is over once all its partitions have arrived, for either end. From
+ *   the start on the receiver's memory is sennit's, each part until it has arrived. From ready on a partition of the
+ *   sender's is only read, until the start is over.
+ * - A partition that is ready arrives though others never are, once both ends have been started, without any further
+ *   call of either program. Nothing lands before the receiver's start.
+ * - Memory as for sennit_register() at the receiver, as for sennit_put() at the sender (with GPUs not pageable); it
+ *   outlives its end. Bytes go over the direct path: both GPUs must reach each other.
+ * - Once both ends are made, sennit maps the receiver's memory in the sender's process, from threads of its own. From
+ *   then until an end is freed it allocates, frees, loads and synchronises nothing in CUDA.
+ * - Thread-safe: threads may make partitions ready, test and wait at the same time. An end is freed when no other
+ *   call uses it.
+ * - Errors of all: MISMATCH (the two have different numbers of bytes, or the peer has freed its end), UNSUPPORTED
+ *   (the receiver's memory cannot be mapped), PEER_LOST, ABORTED, DEVICE_ERROR. They name peer, tag, cut and start.
+ */
+
+/* Makes the end that sends [data, data + partitions * bytes_each) to `peer`. Local, and waits for nobody.
+ * `bytes_each` may be 0, and `data` then null. Freed by sennit_partitioned_free(), or with the communicator. Errors:
+ * INVALID_ARGUMENT (no partitions, no such peer, memory as for put), UNSUPPORTED (a peer on another node),
+ * OUT_OF_MEMORY. */
+SENNIT_API sennit_result sennit_send_partitioned(sennit_comm* comm, const void* data, uint32_t partitions,
+                                                 uint64_t bytes_each, int peer, int tag,
+                                                 sennit_partitioned** one) SENNIT_NOEXCEPT;
+
+/* Makes the end that receives from `peer` into [data, data + partitions * bytes_each). As the one that sends; further
+ * errors: UNSUPPORTED (memory that other processes cannot map). */
+SENNIT_API sennit_result sennit_receive_partitioned(sennit_comm* comm, void* data, uint32_t partitions,
+                                                    uint64_t bytes_each, int peer, int tag,
+                                                    sennit_partitioned** one) SENNIT_NOEXCEPT;
+
+/* Begins the next start of each of `count` ends, of either kind; on the host, now: what streams still do with the
+ * memory must be over. Waits for nobody. Errors: INVALID_ARGUMENT (the one before is not over); those before it in
+ * the array are then started. */
+SENNIT_API sennit_result sennit_partitioned_start(sennit_partitioned* const* all, int count) SENNIT_NOEXCEPT;
+
+/* The partitions `first` to `last` of an end that sends are ready, now: this thread, or what it has waited for, has
+ * written them. Waits for nobody. Errors: INVALID_ARGUMENT (before the start, ready twice in it, no such partition,
+ * an end that receives): nothing of the call moves, and the end of the start fails with the same text once more. */
+SENNIT_API sennit_result sennit_partitioned_ready(sennit_partitioned* one, uint32_t first,
+                                                  uint32_t last) SENNIT_NOEXCEPT;
+
+/* As sennit_partitioned_ready(), of `count` partitions in any order; the array is read before return. */
+SENNIT_API sennit_result sennit_partitioned_ready_list(sennit_partitioned* one, const uint32_t* which,
+                                                       uint32_t count) SENNIT_NOEXCEPT;
+
+/* As sennit_partitioned_ready(), once everything enqueued on the stream before is done; the copy is then part of the
+ * stream, as one of sennit_put() is. `stream` as there. Not in a graph capture (UNSUPPORTED). */
+SENNIT_API sennit_result sennit_partitioned_enqueue_ready(sennit_partitioned* one, uint32_t first, uint32_t last,
+                                                          void* stream) SENNIT_NOEXCEPT;
+
+/* 1 in `arrived` when partitions `first` to `last` of an end that receives have, in its own cut: what this thread
+ * does and enqueues afterwards sees their bytes. Else 0. Of an end without a start: 1. Never blocks. Errors:
+ * INVALID_ARGUMENT (no such partition, an end that sends). */
+SENNIT_API sennit_result sennit_partitioned_arrived(sennit_partitioned* one, uint32_t first, uint32_t last,
+                                                    int* arrived) SENNIT_NOEXCEPT;
+
+/* What is enqueued on the stream afterwards begins when the partitions `first` to `last` of an end that receives have
+ * arrived, and sees them. A kernel of one small block waits on the GPU meanwhile, no longer than the communicator's
+ * time limit. `stream` as for put. The first time it may wait, on the host, until the sender has made its end too.
+ * Not in a graph capture. Errors: INVALID_ARGUMENT (not started, no such partition, an end that sends), UNSUPPORTED
+ * (a capture), TIMED_OUT. */
+SENNIT_API sennit_result sennit_partitioned_enqueue_await(sennit_partitioned* one, uint32_t first, uint32_t last,
+                                                          void* stream) SENNIT_NOEXCEPT;
+
+/* 1 in `done` when the starts of all `count` ends are over, also of those that have none; else 0. Never blocks.
+ * Errors: INVALID_ARGUMENT, once, for a partition that was wrongly made ready, when that start is over. */
+SENNIT_API sennit_result sennit_partitioned_test(sennit_partitioned* const* all, int count,
+                                                 int* done) SENNIT_NOEXCEPT;
+
+/* Waits until the starts of all `count` ends are over. Returns the first error after it has waited for all of them,
+ * but for those that follow one that ended the communicator. Errors: those of sennit_partitioned_test(); TIMED_OUT,
+ * which names the partitions that are not ready, or that the peer has not made or started its end: that start goes
+ * on, and may be waited for again. */
+SENNIT_API sennit_result sennit_partitioned_wait(sennit_partitioned* const* all, int count) SENNIT_NOEXCEPT;
+
+/* Frees an end, and waits for this communicator's transfers and, of one that receives, until the sender's process has
+ * unmapped the memory, which needs no call there. Null does nothing. Errors: INVALID_ARGUMENT: a start is not over,
+ * and nothing was freed (where it cannot end: sennit_comm_abort() first). */
+SENNIT_API sennit_result sennit_partitioned_free(sennit_partitioned* one) SENNIT_NOEXCEPT;
+
 #ifdef __cplusplus
 }
 #endif

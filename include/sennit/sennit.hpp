@@ -166,6 +166,77 @@ class Window {
   std::unique_ptr<sennit_window, Free> handle_;
 };
 
+/// An end of a partitioned message. Movable; frees itself, also with a start that is not over once its communicator
+/// has failed. To be destroyed before its communicator. Ranges have both their ends.
+class Partitioned {
+ public:
+  explicit Partitioned(sennit_partitioned* made) : handle_(made) {}
+
+  /// sennit_partitioned_start
+  Status start() {
+    sennit_partitioned* const one = handle();
+    return Status(sennit_partitioned_start(&one, 1));
+  }
+  /// sennit_partitioned_test
+  Result<bool> test() {
+    sennit_partitioned* const one = handle();
+    int done = 0;
+    const sennit_result result = sennit_partitioned_test(&one, 1, &done);
+    return result == SENNIT_OK ? Result<bool>(done == 1) : Status(result);
+  }
+  /// sennit_partitioned_wait
+  Status wait() {
+    sennit_partitioned* const one = handle();
+    return Status(sennit_partitioned_wait(&one, 1));
+  }
+  /// sennit_partitioned_free; where that fails, the end goes with its communicator.
+  Status close() { return Status(sennit_partitioned_free(handle_.release())); }
+  sennit_partitioned* handle() const { return handle_.get(); }
+
+ private:
+  struct Free {
+    void operator()(sennit_partitioned* one) const { (void)sennit_partitioned_free(one); }
+  };
+  std::unique_ptr<sennit_partitioned, Free> handle_;
+};
+
+/// The end that sends.
+class PartitionedSend : public Partitioned {
+ public:
+  using Partitioned::Partitioned;
+
+  /// sennit_partitioned_ready
+  Status ready(std::uint32_t first, std::uint32_t last) {
+    return Status(sennit_partitioned_ready(handle(), first, last));
+  }
+  Status ready(std::uint32_t partition) { return ready(partition, partition); }
+  /// sennit_partitioned_ready_list
+  Status ready_list(const std::uint32_t* which, std::uint32_t count) {
+    return Status(sennit_partitioned_ready_list(handle(), which, count));
+  }
+  /// sennit_partitioned_enqueue_ready
+  Status enqueue_ready(std::uint32_t first, std::uint32_t last, void* stream = nullptr) {
+    return Status(sennit_partitioned_enqueue_ready(handle(), first, last, stream));
+  }
+};
+
+/// The end that receives.
+class PartitionedReceive : public Partitioned {
+ public:
+  using Partitioned::Partitioned;
+
+  /// sennit_partitioned_arrived
+  Result<bool> arrived(std::uint32_t first, std::uint32_t last) {
+    int have = 0;
+    const sennit_result result = sennit_partitioned_arrived(handle(), first, last, &have);
+    return result == SENNIT_OK ? Result<bool>(have == 1) : Status(result);
+  }
+  /// sennit_partitioned_enqueue_await
+  Status enqueue_await(std::uint32_t first, std::uint32_t last, void* stream = nullptr) {
+    return Status(sennit_partitioned_enqueue_await(handle(), first, last, stream));
+  }
+};
+
 /// The ranks of a job. Movable. Its end is collective: destroy or close() communicators in the same order on every
 /// rank.
 class Communicator {
@@ -280,6 +351,20 @@ class Communicator {
   /// sennit_send_receive
   Status send_receive(const sennit_message* messages, int count, void* stream = nullptr) {
     return Status(sennit_send_receive(handle(), messages, count, stream));
+  }
+  /// sennit_send_partitioned
+  Result<PartitionedSend> send_partitioned(const void* data, std::uint32_t partitions, std::uint64_t bytes_each,
+                                           int peer, int tag) {
+    sennit_partitioned* made = nullptr;
+    const sennit_result result = sennit_send_partitioned(handle(), data, partitions, bytes_each, peer, tag, &made);
+    return result == SENNIT_OK ? Result<PartitionedSend>(PartitionedSend(made)) : Status(result);
+  }
+  /// sennit_receive_partitioned
+  Result<PartitionedReceive> receive_partitioned(void* data, std::uint32_t partitions, std::uint64_t bytes_each,
+                                                 int peer, int tag) {
+    sennit_partitioned* made = nullptr;
+    const sennit_result result = sennit_receive_partitioned(handle(), data, partitions, bytes_each, peer, tag, &made);
+    return result == SENNIT_OK ? Result<PartitionedReceive>(PartitionedReceive(made)) : Status(result);
   }
   /// sennit_synchronize
   Status synchronize(void* stream = nullptr) { return Status(sennit_synchronize(handle(), stream)); }

@@ -79,13 +79,15 @@ Status create(const sennit_options* given, sennit_comm** comm) {
   return {};
 }
 
-/// At its end a communicator's handle is void, with those of its windows, and the communicator with it.
+/// At its end a communicator's handle is void, with those of its windows and partitioned messages, and the
+/// communicator with it.
 struct Voided {
   const sennit_comm* handle;
   std::shared_ptr<Communicator> communicator;
 
   ~Voided() {
     registrations().drop([&](const Registration& each) { return each.communicator == communicator; });
+    partitioned_messages().drop([&](const PartitionedMessage& each) { return each.communicator == communicator; });
     (void)communicators().take(handle, "comm");
   }
 };

@@ -65,6 +65,11 @@ Registrations& registrations() {
   return *all;
 }
 
+PartitionedMessages& partitioned_messages() {
+  static auto* all = new PartitionedMessages("partitioned message");
+  return *all;
+}
+
 Result<std::shared_ptr<Communicator>> Communicator::create(std::unique_ptr<comm::Exchange> exchange,
                                                            Options options) {
   std::shared_ptr<Communicator> made(new Communicator());
@@ -93,6 +98,16 @@ Result<std::shared_ptr<Communicator>> Communicator::create(std::unique_ptr<comm:
     if (auto status = made->collectives().meet(); !status) return status;
   }
   return made;
+}
+
+Result<path::PartitionedService*> Communicator::partitioned() {
+  const std::lock_guard lock(partitioned_mutex_);
+  if (partitioned_ == nullptr) {
+    auto made = path::PartitionedService::create(node());
+    if (!made) return made.status();
+    partitioned_ = std::move(*made);
+  }
+  return partitioned_.get();
 }
 
 Result<Communicator::Adopted*> Communicator::adopt(void* stream) {
@@ -295,6 +310,11 @@ Status Communicator::close(const std::shared_ptr<path::Window>& window) {
 
 Status Communicator::leave() {
   const std::lock_guard lock(collective_);
+  {
+    // Once all ranks have come, nobody writes to another's memory.
+    const std::lock_guard partitioned_lock(partitioned_mutex_);
+    if (partitioned_ != nullptr) partitioned_->stop();
+  }
   Status settled = settle();
   if (auto status = meet(Call::leave, 0); !status) return status;
   if (auto status = collectives().close(); !status) return status;

@@ -15,6 +15,7 @@
 #include "comm/division.h"
 #include "comm/exchange.h"
 #include "device/executor.h"
+#include "path/partitioned_service.h"
 #include "plan/communicator.h"
 
 namespace sennit::capi {
@@ -40,6 +41,10 @@ class Communicator {
   path::OneSided& one_sided() { return inner_->one_sided(); }
   coll::Collectives& collectives() { return inner_->collectives(); }
   const std::shared_ptr<device::Executor>& executor() const { return executor_; }
+
+  /// Returns what makes partitioned messages, which is made with the first one: until then it costs nothing. Errors:
+  /// those of PartitionedService::create.
+  Result<path::PartitionedService*> partitioned();
 
   /// Returns the lane of the caller's stream (null: the communicator's own), which is in use from now on.
   Result<device::Lane*> lane(void* stream);
@@ -89,6 +94,8 @@ class Communicator {
   std::map<void*, device::Memory> memory_;
   std::vector<const path::Window*> windows_;  // guarded by memory_mutex_
   std::optional<plan::Communicator> inner_;
+  std::mutex partitioned_mutex_;
+  std::unique_ptr<path::PartitionedService> partitioned_;  // guarded by it; null: there were no such messages
   std::shared_mutex lanes_mutex_;
   std::map<void*, Adopted> lanes_;  // last: lanes end before what they work on
 };
@@ -99,10 +106,22 @@ struct Registration {
   std::shared_ptr<path::Window> window;  // ends first
 };
 
+/// An end of a partitioned message; both live while any call uses them.
+struct PartitionedMessage {
+  std::shared_ptr<Communicator> communicator;
+  // Ends first. One of them is null.
+  std::shared_ptr<path::PartitionedSend> send;
+  std::shared_ptr<path::PartitionedReceive> receive;
+
+  path::PartitionedEnd& end() const { return send != nullptr ? static_cast<path::PartitionedEnd&>(*send) : *receive; }
+};
+
 using Communicators = Handles<sennit_comm, Communicator, 0x5E02>;
 using Registrations = Handles<sennit_window, const Registration, 0x5E03>;
+using PartitionedMessages = Handles<sennit_partitioned, const PartitionedMessage, 0x5E04>;
 /// Returns a registry that is never destroyed, as machines().
 Communicators& communicators();
 Registrations& registrations();
+PartitionedMessages& partitioned_messages();
 
 }  // namespace sennit::capi

@@ -23,6 +23,7 @@ std::vector<Scenario> transfer_scenarios();
 std::vector<Scenario> fault_scenarios();
 std::vector<Scenario> life_scenarios();
 std::vector<Scenario> collective_scenarios();
+std::vector<Scenario> partitioned_scenarios();
 
 /// Prints a whole line at once.
 template <class... Args>

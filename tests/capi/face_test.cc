@@ -88,6 +88,30 @@ TEST_F(FaceTest, MovesMessages) {
   EXPECT_GT(gathered, before);
 }
 
+TEST_F(FaceTest, MovesPartitions) {
+  auto alone = Communicator::create();
+  ASSERT_TRUE(alone.ok()) << alone.status().text();
+  auto memory = alone->allocate(20);
+  ASSERT_TRUE(memory.ok());
+  char text[20] = "parts of a message!";
+  auto send = alone->send_partitioned(text, 10, 2, 0, 1);
+  auto receive = alone->receive_partitioned(memory->data(), 4, 5, 0, 1);
+  ASSERT_TRUE(send.ok() && receive.ok());
+  EXPECT_TRUE(send->start() && receive->start());
+  const std::uint32_t which[] = {5, 1, 2};
+  EXPECT_TRUE(send->ready(0) && send->ready_list(which, 3) && send->ready(3, 4));
+  EXPECT_TRUE(receive->enqueue_await(0, 1) && alone->synchronize());
+  EXPECT_TRUE(*receive->arrived(0, 1));
+  EXPECT_FALSE(*receive->arrived(3, 3));
+  EXPECT_FALSE(*receive->test());
+  EXPECT_EQ(send->ready(3).result(), SENNIT_INVALID_ARGUMENT);
+  EXPECT_TRUE(send->enqueue_ready(6, 9));
+  EXPECT_TRUE(receive->wait());
+  EXPECT_EQ(send->wait().result(), SENNIT_INVALID_ARGUMENT) << "of partition 3";
+  EXPECT_STREQ(static_cast<const char*>(memory->data()), text);
+  EXPECT_TRUE(receive->close());
+}
+
 TEST_F(FaceTest, EndsTheOldCommunicatorBeforeItsExchange) {
   const auto over = [](int& calls) {
     Options options;

@@ -10,5 +10,6 @@ namespace sennit::gpu {
 std::vector<capi::Scenario> scenarios();
 std::vector<capi::Scenario> collective_scenarios();
 std::vector<capi::Scenario> graph_scenarios();
+std::vector<capi::Scenario> partitioned_scenarios();
 
 }  // namespace sennit::gpu

@@ -144,6 +144,40 @@ def windows() -> None:
         comm.free(comm.allocate_pinned(4096))
 
 
+def partitions() -> None:
+    """A ring of messages in partitions, cut differently at both ends."""
+    with Communicator.create(timeout_seconds=20) as comm:
+        mine, got = Numbers([0] * 90), comm.allocate(360)
+        send = comm.send_partitioned(mine.at, 18, 20, OTHER, 4)
+        receive = comm.receive_partitioned(got, 5, 72, BEFORE, 4)
+        assert receive.arrived(0, 4), "nothing is on its way"
+        for start in range(3):
+            send.start()
+            receive.start()
+            for i in range(90):
+                mine.array[i] = 1000 * start + 100 * RANK + i
+            send.ready_list([3, 1, 2, 0])
+            until = time.monotonic() + 20
+            while not receive.arrived(0):
+                assert time.monotonic() < until
+            assert not receive.arrived(1, 4)
+            assert not receive.test()
+            comm.meet()  # no rank has made more ready before
+            send.ready(4, 16)
+            send.enqueue_ready(17)
+            receive.enqueue_await(1, 4)
+            copied = Numbers([0] * 90)
+            comm.copy(copied.at, got, 360)
+            receive.wait()
+            send.wait()
+            comm.synchronize()
+            assert copied.values == [1000 * start + 100 * BEFORE + i for i in range(90)]
+        error = expect_error(Code.INVALID_ARGUMENT, "ready before start 4", lambda: send.ready(0))
+        assert f"rank {OTHER} with tag 4" in error.where
+        receive.free()
+        send.free()
+
+
 def to(peer: int, numbers: Numbers) -> Message:
     return Message(peer, True, numbers.at, 4 * len(numbers.array))
 

@@ -24,10 +24,12 @@ LEFT_OUT = {"sennit_result_name", "sennit_text_free", "sennit_machine_load", "se
 
 def kind_of(parameter: str) -> Any:
     """What ctypes calls a parameter of the header's."""
-    text = re.sub(r"\b\w+$", "", parameter.replace("const ", "").strip()).strip()
-    simple = {"int": ctypes.c_int, "uint64_t": ctypes.c_uint64, "sennit_type": ctypes.c_int,
-              "sennit_operator": ctypes.c_int, "char*": ctypes.c_char_p}  # fmt: skip
-    pointers = {"uint64_t*": ctypes.POINTER(ctypes.c_uint64), "sennit_options*": ctypes.POINTER(declared.Options)}
+    text = re.sub(r"\bconst\b|\b\w+$|\s", "", parameter)
+    simple = {"int": ctypes.c_int, "uint32_t": ctypes.c_uint32, "uint64_t": ctypes.c_uint64,
+              "sennit_type": ctypes.c_int, "sennit_operator": ctypes.c_int, "char*": ctypes.c_char_p}  # fmt: skip
+    pointers = {"int*": ctypes.POINTER(ctypes.c_int), "uint32_t*": ctypes.POINTER(ctypes.c_uint32),
+                "uint64_t*": ctypes.POINTER(ctypes.c_uint64),
+                "sennit_options*": ctypes.POINTER(declared.Options)}  # fmt: skip
     if text in simple or text in pointers:
         return (simple | pointers)[text]
     assert text.endswith("*"), parameter
@@ -106,7 +108,7 @@ def test_a_library_that_is_not_there_or_lacks_something_says_what_to_do(
 
 @pytest.mark.parametrize("ranks", [2, 3])
 @pytest.mark.parametrize(
-    "scenario", ["collectives", "windows", "messages", "late_message", "errors", "failed_meeting"]
+    "scenario", ["collectives", "windows", "messages", "partitions", "late_message", "errors", "failed_meeting"]
 )
 def test_ranks(scenario: str, ranks: int, tmp_path: Path) -> None:
     rank_jobs.need_library()

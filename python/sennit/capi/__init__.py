@@ -13,5 +13,16 @@ tensors over it."""
 from sennit.capi.communicator import Communicator, Message, Window
 from sennit.capi.error import SennitError
 from sennit.capi.names import Code, Operator, Type
+from sennit.capi.partitioned import PartitionedReceive, PartitionedSend
 
-__all__ = ["Code", "Communicator", "Message", "Operator", "SennitError", "Type", "Window"]
+__all__ = [
+    "Code",
+    "Communicator",
+    "Message",
+    "Operator",
+    "PartitionedReceive",
+    "PartitionedSend",
+    "SennitError",
+    "Type",
+    "Window",
+]

@@ -14,6 +14,7 @@ from types import TracebackType
 from sennit.capi.error import SennitError
 from sennit.capi.library import AllGather, CMessage, Exchange, Library, library, options
 from sennit.capi.names import Code, Operator, Type
+from sennit.capi.partitioned import PartitionedReceive, PartitionedSend
 
 # Gives every rank this rank's bytes, and returns those of all ranks, by rank: as many on each.
 Gather = Callable[[bytes], Sequence[bytes]]
@@ -225,6 +226,22 @@ class Communicator:
         """All at the same time."""
         given = [CMessage(each.peer, each.sends, each.data, each.count) for each in messages]
         self._call("sennit_send_receive", (CMessage * len(given))(*given), len(given), stream)
+
+    def send_partitioned(self, data: int, partitions: int, bytes_each: int, peer: int, tag: int) -> PartitionedSend:
+        made = self._end("sennit_send_partitioned", data, partitions, bytes_each, peer, tag)
+        return PartitionedSend(made, self._library)
+
+    def receive_partitioned(
+        self, data: int, partitions: int, bytes_each: int, peer: int, tag: int
+    ) -> PartitionedReceive:  # fmt: skip
+        made = self._end("sennit_receive_partitioned", data, partitions, bytes_each, peer, tag)
+        return PartitionedReceive(made, self._library)
+
+    def _end(self, name: str, *arguments: int) -> int:
+        made = c_void_p()
+        self._call(name, *arguments, ctypes.byref(made))
+        assert made.value is not None
+        return made.value
 
     def _call(self, name: str, *arguments: object) -> None:
         _call(self._library, self._meeting, name, self._handle, *arguments)

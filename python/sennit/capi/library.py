@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, c_char_p, c_double, c_int, c_size_t, c_uint64, c_void_p
+from ctypes import POINTER, c_char_p, c_double, c_int, c_size_t, c_uint32, c_uint64, c_void_p
 from functools import cache
 from typing import Any
 
@@ -85,6 +85,17 @@ RESULTS: dict[str, list[Any]] = {
     ],
     "sennit_barrier": [c_void_p, c_void_p],
     "sennit_send_receive": [c_void_p, c_void_p, c_int, c_void_p],
+    "sennit_send_partitioned": [c_void_p, c_void_p, c_uint32, c_uint64, c_int, c_int, POINTER(c_void_p)],
+    "sennit_receive_partitioned": [c_void_p, c_void_p, c_uint32, c_uint64, c_int, c_int, POINTER(c_void_p)],
+    "sennit_partitioned_start": [POINTER(c_void_p), c_int],
+    "sennit_partitioned_ready": [c_void_p, c_uint32, c_uint32],
+    "sennit_partitioned_ready_list": [c_void_p, POINTER(c_uint32), c_uint32],
+    "sennit_partitioned_enqueue_ready": [c_void_p, c_uint32, c_uint32, c_void_p],
+    "sennit_partitioned_arrived": [c_void_p, c_uint32, c_uint32, POINTER(c_int)],
+    "sennit_partitioned_enqueue_await": [c_void_p, c_uint32, c_uint32, c_void_p],
+    "sennit_partitioned_test": [POINTER(c_void_p), c_int, POINTER(c_int)],
+    "sennit_partitioned_wait": [POINTER(c_void_p), c_int],
+    "sennit_partitioned_free": [c_void_p],
 }  # fmt: skip
 NUMBERS: dict[str, list[Any]] = {
     "sennit_comm_rank": [c_void_p],
