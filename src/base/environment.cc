@@ -51,6 +51,8 @@ constexpr std::array kVariables = {
     Variable{"SENNIT_PROFILE_NEXT_PLUGIN", "",
              "What NCCL_PROFILER_PLUGIN said before `sennit profile` set it: that plug-in is loaded, too"},
     Variable{"SENNIT_REORDER", "0", "1: the drop-in for MPI answers `reorder` of MPI_Cart_create and its like"},
+    Variable{"SENNIT_MAP", "",
+             "UUIDs of the GPUs that a map gives the ranks of this node, by local rank; `sennit run --map` sets it"},
     Variable{"SENNIT_BETWEEN", "rails",
              "How the drop-ins' collectives travel between nodes: rails, adapters, leaders or staged"},
     Variable{

@@ -3,6 +3,7 @@
 
 #include "bench/map/cases.h"
 #include "bench/map/document.h"
+#include "bench/map/order.h"
 #include "bench/map/pairs.h"
 #include "bench/map/variants.h"
 #include "bench/program.h"
@@ -17,6 +18,7 @@ int run_map(int argc, const char* const* argv) {
                   "  sennit-map map --pattern 3d-torus:4x2x2,w=3 --size 1M --machine helios\n"
                   "  sennit-map map --matrix talk.csv --machine dgx-1v --solver all\n"
                   "  sennit-map map --profile profile.json --nodes 4 --ranks-per-gpu 2\n"
+                  "  sennit-map order --profile profile.json\n"
                   "  sennit-map variants --pattern 2d-torus:2x2,w=3 --sizes 1K,1M --ranks-per-node 2\n"
                   "  sennit-map pairs --machine helios");
 
@@ -43,6 +45,13 @@ int run_map(int argc, const char* const* argv) {
   std::string machine;
   program.command("pairs", "How each two GPUs of a machine are joined", [&] { return print_pairs(machine); })
       .add_option("--machine", machine, "Name of a shipped machine, or a file; default: this machine");
+
+  std::string profile;
+  program
+      .command("order", "In which order the ranks of a profile would send less between hosts",
+               [&] { return print_order(profile); })
+      .add_option("--profile", profile, "The document of a profile")
+      ->required();
 
   VariantsAsked variants;
   CLI::App& several = program.command("variants", "Maps of patterns for `sennit bench patterns` to measure in turns",

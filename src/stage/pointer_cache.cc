@@ -138,9 +138,9 @@ bool PointerCache::set_sync_memops(const void* pointer, void* context) const {
 int PointerCache::ask(const void* pointer) const {
   const MemInfo held = emulated_ != nullptr ? ask_emulated(pointer) : ask_driver(pointer);
   if (held.device >= 0) {
-    any_.store(true, std::memory_order_relaxed);
+    if (first_device() < 0) first_device_.store(held.device, std::memory_order_relaxed);
     latest = {pointer, held};
-  } else if (any_.load(std::memory_order_relaxed) && latest.pointer == pointer) {
+  } else if (first_device() >= 0 && latest.pointer == pointer) {
     // A look at what is the thread's takes some ns.
     latest.pointer = nullptr;
   }

@@ -69,6 +69,8 @@ class PointerCache {
   /// Returns whether the pointer is on the program's heap, and so the host's, whatever it has done with CUDA: two ns,
   /// and unlike is_device() it does not notice that the program has started CUDA. False says nothing.
   bool is_on_heap(const void* pointer) const { return emulated_ == nullptr && program_heap.holds(pointer); }
+  /// Returns the device of the first memory that was a GPU's; -1: none was yet.
+  int first_device() const { return first_device_.load(std::memory_order_relaxed); }
   /// Returns the same holder and how CUDA treats the memory, for a pointer that this thread has asked about in this
   /// call of the program's, or after the last one that was a GPU's: the driver is not asked twice.
   MemInfo info_of(const void* pointer) const;
@@ -118,7 +120,7 @@ class PointerCache {
   bool set_sync_memops(const void* pointer, void* context) const;
 
   mutable std::atomic<bool> cuda_initialized_{false};
-  mutable std::atomic<bool> any_{false};  // some pointer was a GPU's
+  mutable std::atomic<int> first_device_{-1};
   Driver driver_;
   std::shared_ptr<device::Executor> emulated_;
   int (*holder_elsewhere_)(const void*) = nullptr;  // emulated: sennit_emulated_holder() of the preloaded library

@@ -204,18 +204,37 @@ def test_only_what_was_measured_to_be_faster_is_named() -> None:
     assert faster(table(90, 100, MIB), "allgather", 4, MIB) is None
 
 
+# Of halo()'s ranks, two lines of its grid on either host, which has every second rank.
+TWO_LINES = [0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15]
+
+
 def test_ranks_that_talk_and_sit_apart() -> None:
-    found = one(
-        made_up.halo(), "Ranks 0 and 1 talk most and sit on different hosts: 80 % of all bytes go between hosts."
-    )
+    said = "Ranks 0 and 1 talk most and sit on different hosts: 80 % of all bytes go between hosts."
+    found = one(made_up.halo(), said, Known(order=TWO_LINES))
     assert "would send 10 % of them there" in found.evidence
-    assert "Place ranks so: node1 4, 5, 6, 7, 8, 9, 10, 11; node2 0, 1," in found.remedy
+    assert "Place ranks so: node1 0, 1, 2, 3, 4, 5, 6, 7; node2 8, 9," in found.remedy
     assert found.share == pytest.approx(6.9 / 40 * 0.875)
-    assert apart(read(made_up.halo(["node1"]))) is None
-    placed = made_up.halo()
-    for rank in placed["ranks"]:
-        rank["host"] = f"node{1 + rank['rank'] // 8}"
-    assert apart(read(placed)) is None, "no order is better"
+    assert not any("talk most" in advice.what for advice in given(made_up.halo())), "the mapper has said nothing"
+    assert apart(read(made_up.halo(["node1"])), TWO_LINES) is None
+    assert apart(read(made_up.halo()), TWO_LINES[:8]) is None, "another job's"
+    assert apart(read(made_up.halo()), list(range(16))) is None, "no order is better"
+
+
+def test_ranks_are_looked_at_by_the_mapper_where_they_may_sit_apart(programs: Programs) -> None:
+    folder = programs.folder / "run"
+    folder.mkdir()
+    answer = {"version": 1, "kind": "map order", "ranks": 16, "process": TWO_LINES}
+    programs.add("sennit-map", answer, to="order")
+    for document, said in ((made_up.halo(), True), (made_up.halo(["node1"]), False)):
+        (folder / "profile.json").write_text(json.dumps(document))
+        done = programs.sennit("report", "run", "--text")
+        assert done.returncode == 0, done.stderr
+        assert ("Ranks 0 and 1 talk most" in done.stdout) == said
+    assert len(programs.calls("sennit-map")) == 1, "on one host there is nothing to ask"
+    programs.add("sennit-map", stderr=json.dumps({"error": {"what": "no"}}) + "\n", code=2, to="order")
+    (folder / "profile.json").write_text(json.dumps(made_up.halo()))
+    done = programs.sennit("report", "run", "--text")
+    assert (done.returncode, "talk most" in done.stdout) == (0, False)
 
 
 def test_rules_do_not_mind_the_order_of_rows() -> None:
@@ -224,7 +243,8 @@ def test_rules_do_not_mind_the_order_of_rows() -> None:
         turned = copy.deepcopy(document)
         for name in ("rows", "ranks", "partners", "skew"):
             turned[name].reverse()
-        assert {advice.what for advice in given(document)} == {advice.what for advice in given(turned)}
+        known = Known(order=TWO_LINES)
+        assert {advice.what for advice in given(document, known)} == {advice.what for advice in given(turned, known)}
     assert len(RULES) == 9
 
 

@@ -18,7 +18,7 @@ from sennit.model.map import RankMap, kept
 from sennit.programs import machines, near_cores
 from sennit.programs.launch_files import launch_file
 from sennit.programs.problem import Problem
-from sennit.programs.rank_map import Gpus, Rank, gpus_of, visible_devices
+from sennit.programs.rank_map import Gpus, Rank, asked_gpus, gpus_of, visible_devices
 from sennit.verbs import run
 from sennit.views.map_html import map_html
 from sennit.views.map_svg import before_and_after, by_gpu, gpu_ids, matrices, tenants
@@ -304,8 +304,10 @@ def test_run_gives_a_program_its_map(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     monkeypatch.setattr(machines, "this_machine", lambda: {"devices": devices})
     file = tmp_path / "map.json"
     file.write_text(with_uuids().model_dump_json(by_alias=True))
-    assert run.mapped(file, {}, one=False) == "GPU-3,GPU-2,GPU-1,GPU-0"
-    assert run.mapped(file, {"OMPI_COMM_WORLD_LOCAL_RANK": "2"}, one=True) == "GPU-1"
+    order = "GPU-3,GPU-2,GPU-1,GPU-0"
+    assert run.mapped(file, {}, one=False) == {"CUDA_VISIBLE_DEVICES": order, "SENNIT_MAP": order}
+    alone = run.mapped(file, {"OMPI_COMM_WORLD_LOCAL_RANK": "2"}, one=True)
+    assert alone == {"CUDA_VISIBLE_DEVICES": "GPU-1", "SENNIT_MAP": order}, "the drop-ins look by local rank"
     with pytest.raises(Problem, match="--gpu-per-rank has to know the rank"):
         run.mapped(file, {}, one=True)
     with pytest.raises(Problem, match="--bind has to know the rank"):
@@ -313,6 +315,24 @@ def test_run_gives_a_program_its_map(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     file.write_text("{}")
     with pytest.raises(Problem, match="is no map"):
         run.mapped(file, {}, one=False)
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"OMPI_COMM_WORLD_LOCAL_RANK": "{}", "OMPI_COMM_WORLD_RANK": "{}"},
+        {"MPI_LOCALRANKID": "{}", "PMI_RANK": "{}"},
+        {"SLURM_LOCALID": "{}", "SLURM_PROCID": "{}"},
+        {"PRTE_LAUNCHED": "1", "PMIX_RANK": "{}", "SLURM_LOCALID": "0", "SLURM_PROCID": "0"},
+    ],
+    ids=["openmpi", "hydra", "slurm", "prrte"],
+)
+def test_every_rank_of_a_launcher_gets_the_gpu_of_the_map(variables: dict[str, str]) -> None:
+    numbered = [{name: value.format(number) for name, value in variables.items()} for number in range(4)]
+    ranks = [Rank(run.local_rank(each), run.whole_rank(each)) for each in numbered]
+    seen = [visible_devices(with_uuids(), HERE, {}, rank, one=True) for rank in ranks]
+    assert seen == ["GPU-3", "GPU-2", "GPU-1", "GPU-0"]
+    assert {asked_gpus(with_uuids(), HERE, rank) for rank in ranks} == {"GPU-3,GPU-2,GPU-1,GPU-0"}
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import forked
+import made_up_profiles
 import pytest
 import typer
 from conftest import ROOT
@@ -386,6 +387,14 @@ def test_ranks_are_mapped_and_the_same_question_gives_the_same_bytes(tmp_path: P
         "map", "--pattern", "ring:8", "--machine", "dgx-1v", "--pin", "3=gpu1", "--json", cache=tmp_path
     )
     assert pinned["ranks"][3]["gpu"] == "gpu1"
+
+
+def test_ranks_that_sit_apart_are_told_by_the_mapper(tmp_path: Path) -> None:
+    for hosts, said in ((["node1", "node2"], True), (["node1"], False)):
+        (tmp_path / "profile.json").write_text(json.dumps(made_up_profiles.halo(hosts)))
+        done = sennit("report", str(tmp_path), "--text", cache=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert ("would send 10 % of them there" in " ".join(done.stdout.split())) == said, done.stdout
 
 
 def test_pairs_of_gpus_are_printed() -> None:

@@ -11,8 +11,6 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, Union
 
-from mpi4py import MPI
-
 Operand = Union["Array", float]
 
 
@@ -24,7 +22,7 @@ class Memory:
         allocate = getattr(ctypes.CDLL(None), "sennit_emulated_allocate", None)
         if allocate is not None:
             allocate.restype, allocate.argtypes = ctypes.c_void_p, [ctypes.c_int, ctypes.c_size_t]
-            where = allocate(MPI.COMM_WORLD.Get_rank() % 4, count * 8)
+            where = allocate(Device.current, count * 8)
         if not where:
             self.kept = ctypes.create_string_buffer(count * 8)
             where = ctypes.addressof(self.kept)
@@ -129,13 +127,15 @@ def arange(first: int, end: int) -> Array:
 
 
 class Device:
-    """There is nothing to choose, and nothing to wait for."""
+    """One of the emulated GPUs that a process sees; there is nothing to wait for."""
+
+    current = 0  # memory is made there
 
     def __init__(self, number: int = 0) -> None:
         self.number = number
 
     def use(self) -> None:
-        pass
+        Device.current = self.number
 
     def synchronize(self) -> None:
         pass

@@ -103,7 +103,7 @@ def test_heat_in_c_is_the_same_with_and_without_the_drop_in(name: str, ranks: in
 
 @pytest.mark.parametrize("name", WHEELS)
 def test_heat_is_profiled_mapped_and_run_by_its_map(name: str, tmp_path: Path) -> None:
-    """As docs/use/map.md says it: the field is the same, and each rank sees the GPUs in the map's order."""
+    """As docs/use/map.md says it: the field is the same, each rank gets the map's GPU, and that is told."""
     program, found = c_programs.compiled(name, str(EXAMPLES / "heat.c"), options=("-O2",)), mpi.find(name)
     for one in (program, found, drop_in.library()):
         if isinstance(one, str):
@@ -114,12 +114,15 @@ def test_heat_is_profiled_mapped_and_run_by_its_map(name: str, tmp_path: Path) -
     settings |= {"SENNIT_EMULATE": "1", "SENNIT_PROGRAMS": drop_in.FOLDER}
     start = mpi.launch(found, 4, root=os.geteuid() == 0)
 
+    told: list[str] = []  # of maps, by the latest call
+
     def sennit(*arguments: str) -> str:
         done = subprocess.run(
             ["timeout", "-k", "5", "100", sys.executable, "-m", "sennit", *arguments],
             env=settings, cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr[-4000:]
+        told[:] = re.findall(r"sennit: (map: .*)", done.stderr)
         return done.stdout
 
     heat = [str(program.path), str(ROWS), str(COLUMNS), str(STEPS), "field"]
@@ -131,13 +134,51 @@ def test_heat_is_profiled_mapped_and_run_by_its_map(name: str, tmp_path: Path) -
     matrix = traffic["matrix"]
     assert traffic["ranks"] == 4
     assert all(sum(count > 0 for count in row) >= 2 for row in matrix), matrix
-    sennit("run", "--map", "map.json", "--", *start, *heat)
+    by_map = ("run", "--map", "map.json", "--", *start)
+    sennit(*by_map, *heat)
     assert (tmp_path / "field").read_bytes() == profiled
-    seen = sennit("run", "--map", "map.json", "--", *start, "sh", "-c", "echo $CUDA_VISIBLE_DEVICES")
+    assert told == ["map: 4 of 4 ranks as asked"]
+    # A program with another rule than its local rank.
+    sennit(*by_map, "env", "CUDA_VISIBLE_DEVICES=HOST-3,HOST-2,HOST-1,HOST-0", *heat)
+    assert (tmp_path / "field").read_bytes() == profiled
+    (said,) = told
+    assert said.startswith("map: 2 of 4 ranks as asked; rank 1 uses HOST-2, and the map says HOST-1; rank 2 uses"), (
+        said
+    )
+    sennit(*by_map, "env", f"PYTHONPATH={HERE}:{settings['PYTHONPATH']}", sys.executable, "-B",
+           str(EXAMPLES / "heat.py"), "--arrays", "emulated_arrays", "--rows", "9", "--columns", "9", "--steps", "2",
+           "--output", "small")  # fmt: skip
+    assert (tmp_path / "small").read_bytes() == field(9, 9, 2)[0]
+    assert told == ["map: 4 of 4 ranks as asked"]
+    seen = sennit(*by_map, "sh", "-c", "echo $CUDA_VISIBLE_DEVICES")
     assert seen.split() == ["HOST-3,HOST-1,HOST-2,HOST-0"] * 4
     alone = sennit("run", "--", *start, sys.executable, "-m", "sennit", "run", "--map", "map.json", "--gpu-per-rank",
                    "--bind", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES")  # fmt: skip
     assert sorted(alone.split()) == ["HOST-0", "HOST-1", "HOST-2", "HOST-3"]
+
+
+def test_sixteen_ranks_are_profiled_mapped_and_run_in_one_command_line(tmp_path: Path) -> None:
+    name = "mpich"
+    program, found = c_programs.compiled(name, str(EXAMPLES / "heat.c"), options=("-O2",)), mpi.find(name)
+    for one in (program, found, drop_in.library()):
+        if isinstance(one, str):
+            pytest.skip(one)
+    assert isinstance(program, c_programs.Program)
+    assert isinstance(found, mpi.Installed)
+    settings = drop_in.environment(found, tmp_path, None)
+    settings |= {"SENNIT_EMULATE": "1", "SENNIT_HOST_DEVICES": "16", "SENNIT_PROGRAMS": drop_in.FOLDER}
+    sennit = f"{sys.executable} -m sennit"
+    heat = " ".join([*mpi.launch(found, 16, root=os.geteuid() == 0), str(program.path), "37", "101", "4"])
+    backwards = ",".join(f"gpu{15 - number}" for number in range(16))
+    line = (
+        f"{sennit} profile -o run1 -- {heat} before && {sennit} map run1 --gpus {backwards} -o map.json && "
+        f"{sennit} run --map map.json -- {heat} after"
+    )
+    done = subprocess.run(["timeout", "-k", "5", "150", "sh", "-c", line], env=settings, cwd=tmp_path,
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr[-4000:]
+    assert "sennit: map: 16 of 16 ranks as asked\n" in done.stderr, done.stderr[-4000:]
+    assert (tmp_path / "before").read_bytes() == (tmp_path / "after").read_bytes() == field(37, 101, 4)[0]
 
 
 @pytest.mark.parametrize("ranks", [3, 4])

@@ -16,6 +16,8 @@ import nccl_programs
 import pytest
 from nccl_programs import expect_right, have
 
+ROOT = Path(__file__).resolve().parent.parent.parent
+
 # Functions of NCCL that sennit does where it takes all it can.
 TAKEN = ("AllReduce", "ReduceScatter", "AllGather", "Broadcast", "Reduce", "AlltoAll", "Gather", "Scatter")
 
@@ -30,6 +32,33 @@ def test_collectives_are_sennits_and_right(ranks: int) -> None:
                  "bcast", "reduce ", "alltoall", "gather", "scatter"):  # fmt: skip
         assert re.search(line, job.errors[0]), job.errors[0]
     assert all("NCCL's calls" not in each for each in job.errors[1:]), "rank 0 alone reports"
+
+
+def told_of_map(job: nccl_programs.Job) -> list[list[str]]:
+    """What each rank says of the map."""
+    expect_right(job)
+    return [re.findall(r"sennit: (map: [^.\n]*)", errors) for errors in job.errors]
+
+
+def test_each_rank_gets_the_gpu_of_its_map_and_one_with_another_rule_is_named(tmp_path: Path) -> None:
+    """The program takes GPU = local rank, but for rank 1, which takes the first it sees."""
+    program, library = have()
+    uuids = [f"HOST-{gpu}" for gpu in (2, 0, 3, 1)]
+    ranks = [{"rank": rank, "node": 0, "gpu": f"gpu{uuid[-1]}", "uuid": uuid} for rank, uuid in enumerate(uuids)]
+    row = {"name": "as it is", "metric": "", "solver": "", "heaviest_us": 0, "byte_hops": 0, "cost": 0,
+           "exchange_us": 0, "gain": 0, "map": [0, 1, 2, 3]}  # fmt: skip
+    made = {"version": 1, "kind": "map", "machine": "made up", "fingerprint": "", "gpus": 4, "metric": "contention",
+            "traffic": {"from": "it", "ranks": 4, "bytes": 0, "messages": 0}, "mappings": [row], "chosen": 0,
+            "advised": True, "verdict": "", "ranks": ranks}  # fmt: skip
+    (tmp_path / "map.json").write_text(json.dumps(made))
+    by_map = (sys.executable, "-m", "sennit", "run", "--map", str(tmp_path / "map.json"), "--")
+    python = os.pathsep.join(filter(None, (str(ROOT / "python"), os.environ.get("PYTHONPATH", ""))))
+    settings = {"SENNIT_TAKE": "measured", "SENNIT_PROGRAMS": drop_in.FOLDER, "PYTHONPATH": python}
+    job = program.run("collectives", 4, library, settings, before=by_map)
+    assert told_of_map(job) == [["map: 4 of 4 ranks as asked"], [], [], []]
+    job = program.run("collectives", 4, library, settings, own={1: {"FAKE_NCCL_DEVICE": "0"}}, before=by_map)
+    named = "map: 3 of 4 ranks as asked; rank 1 uses HOST-2, and the map says HOST-0"
+    assert told_of_map(job) == [[named], [], [], []]
 
 
 @pytest.mark.parametrize("test", ["collectives", "compared", "types", "groups", "streams", "configured", "messages",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sennit.model.machine import Machine
@@ -24,11 +25,13 @@ class Advice:
 @dataclass(frozen=True)
 class Known:
     """Of the machine that a profile was made on; what is not known is None. `tuned`: its table of collectives;
-    `never_tuned`: it is known that there is none."""
+    `never_tuned`: it is known that there is none. `order`: of each rank the one whose place it should take, as the
+    mapper says."""
 
     machine: Machine | None = None
     tuned: CollectiveTable | None = None
     never_tuned: bool = False
+    order: Sequence[int] | None = None
 
 
 NOTHING_KNOWN = Known()

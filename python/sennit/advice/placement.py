@@ -1,13 +1,14 @@
-"""Ranks that talk most, and the hosts that they sit on. Pure functions."""
+"""Ranks that talk most, and the hosts that they sit on: what an order that the mapper found would change. Pure
+functions."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sennit.model.profile import Profile
 
 MUCH = 0.8  # another order has to leave less than this of the bytes between hosts
-MOST_RANKS = 256  # whose order is looked for: the time grows with the third power
 MOST_SAID = 16  # ranks of a host that a sentence lists
 
 
@@ -29,11 +30,16 @@ class Apart:
         return "; ".join(shown)
 
 
-def apart(profile: Profile) -> Apart | None:
-    """A better order of ranks, as many on each host as now; None where there is none that is worth it. Two ranks
-    change their places as long as that helps: not the best order there is, and never a worse one."""
+def on_several_hosts(profile: Profile) -> bool:
+    """Whether all ranks are known, were on several hosts and sent messages: else there is no order to look for."""
+    return len({rank.host for rank in profile.ranks}) > 1 and bool(profile.partners) and not profile.missing
+
+
+def apart(profile: Profile, order: Sequence[int]) -> Apart | None:
+    """What another order of ranks saves, as many on each host as now; None where it is not worth it. `order`: of each
+    rank the one whose place it takes (sennit-map order)."""
     host = {rank.rank: rank.host for rank in profile.ranks}
-    if len(set(host.values())) < 2 or len(host) > MOST_RANKS:
+    if len(set(host.values())) < 2 or set(host) != set(range(len(order))):
         return None
     talk: dict[int, dict[int, int]] = {rank: {} for rank in host}
     for pair in profile.partners:
@@ -47,10 +53,7 @@ def apart(profile: Profile) -> Apart | None:
         return None
     furthest = max(((one, other) for one in talk for other in talk[one] if host[one] != host[other] and one < other),
                key=lambda ends: (talk[ends[0]][ends[1]], -ends[0], -ends[1]))  # fmt: skip
-    placed = dict(host)
-    while swap := _best_swap(talk, placed):
-        one, other = swap
-        placed[one], placed[other] = placed[other], placed[one]
+    placed = {rank: host[place] for rank, place in enumerate(order)}
     after = _between(talk, placed)
     if after >= MUCH * before:
         return None
@@ -62,24 +65,3 @@ def apart(profile: Profile) -> Apart | None:
 
 def _between(talk: dict[int, dict[int, int]], host: dict[int, str]) -> int:
     return sum(count for one in talk for other, count in talk[one].items() if host[one] != host[other])
-
-
-def _best_swap(talk: dict[int, dict[int, int]], host: dict[int, str]) -> tuple[int, int] | None:
-    """The two ranks whose change of places saves most bytes between hosts; None where no change saves any."""
-    near: dict[int, dict[str, int]] = {}
-    for one in talk:
-        near[one] = {}
-        for other, count in talk[one].items():
-            near[one][host[other]] = near[one].get(host[other], 0) + count
-    best, found = 0, None
-    ranks = sorted(talk)
-    for place, one in enumerate(ranks):
-        for other in ranks[place + 1 :]:
-            here, there = host[one], host[other]
-            if here == there:
-                continue
-            saved = near[one].get(there, 0) - near[one].get(here, 0) + near[other].get(here, 0)
-            saved -= near[other].get(there, 0) + 2 * talk[one].get(other, 0)
-            if saved > best:
-                best, found = saved, (one, other)
-    return found

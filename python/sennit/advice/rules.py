@@ -232,9 +232,9 @@ def below_the_links(profile: Profile, known: Known) -> Iterator[Advice]:
         )
 
 
-def far_apart(profile: Profile, _known: Known) -> Iterator[Advice]:
-    """Ranks that talk most and sit on different hosts, where another order would keep their bytes on a host."""
-    found = apart(profile)
+def far_apart(profile: Profile, known: Known) -> Iterator[Advice]:
+    """Ranks that talk most and sit on different hosts, where the mapper's order would keep their bytes on a host."""
+    found = apart(profile, known.order) if known.order is not None else None
     if found is None:
         return
     rows = [row for row in profile.counted if row.function.startswith(MESSAGES)]

@@ -128,6 +128,23 @@ class RankMap(Part):
         return self.mappings[self.chosen]
 
 
+class RankOrder(Part):
+    """In which order ranks would send less between hosts."""
+
+    kind: Literal["map order"]
+    version: Literal[1]
+    ranks: int = Field(ge=1)
+    process: list[NonNegativeInt] = Field(
+        description="Of each rank: the one whose place it should take; empty where no order is better"
+    )
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> RankOrder:
+        if self.process and sorted(self.process) != list(range(self.ranks)):
+            raise ValueError(f"the order is none of {self.ranks} ranks")
+        return self
+
+
 def kept(document: dict[str, Any]) -> dict[str, Any]:
     """The document as it is kept in a file: without times of this computer."""
     rows = [{name: value for name, value in row.items() if name not in TIMES} for row in document["mappings"]]

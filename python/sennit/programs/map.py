@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sennit.model.document import parse
-from sennit.model.map import RankMap
+from sennit.model.map import RankMap, RankOrder
 from sennit.programs import process
 from sennit.programs.problem import Exit, Problem
 from sennit.programs.profiles import merged
@@ -48,6 +48,16 @@ class Question:
             part for name, value in options.items() if value is not None for part in (f"--{name}", str(value))
         ]
         return arguments + [part for file in self.matrix for part in ("--matrix", str(file))]
+
+
+def better_order(profile: Any) -> list[int] | None:
+    """Of each rank of a profile's document the one whose place it should take, for less to be sent between hosts;
+    None where the mapper knows no better order. Raises Problem where it cannot be asked."""
+    with tempfile.TemporaryDirectory(prefix="sennit-map-") as folder:
+        file = Path(folder) / "profile.json"
+        file.write_text(json.dumps(profile), encoding="utf-8")
+        document, code = process.document(PROGRAM, "order", "--profile", str(file), title="mapping")
+    return None if code else parse(RankOrder, document, ORIGIN).process or None
 
 
 def ask(question: Question) -> tuple[RankMap, Any]:

@@ -14,6 +14,7 @@ from sennit.model.map import MappedRank, RankMap
 from sennit.programs.problem import Exit, Problem
 
 VISIBLE, ORDER = "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"
+ASKED = "SENNIT_MAP"  # for the drop-ins, which look whether it came so
 SLICE = "MIG-"  # what UUIDs of slices of a GPU begin with
 AGAIN = "Make it on this machine: sennit map … -o FILE"
 BEHIND = "Put sennit behind the launcher: mpirun -n 4 sennit run --map FILE ./program"
@@ -114,6 +115,13 @@ def visible_devices(
             Exit.USAGE,
         )
     return ",".join([*uuids, *others])
+
+
+def asked_gpus(found: RankMap, here: Gpus, rank: Rank = Rank()) -> str:
+    """SENNIT_MAP: the UUIDs that visible_devices() has found, of all ranks of this node by local rank. Raises
+    Problem."""
+    ranks = ranks_here(found, rank)
+    return ",".join(_gpu(each, here, several=found.nodes > 1) or "" for each in ranks)
 
 
 def numa_of(found: RankMap, rank: Rank) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -64,7 +65,7 @@ def report(
     machine = machine_of(found, folder)
     document = beside_links(document, found, machine)
     found = parse(Profile, document, str(what))
-    known = _known(found, folder, machine)
+    known = replace(_known(found, folder, machine), order=_order(found, document))
     advice = _advice(found, known)
     if as_json:
         print_json(document)
@@ -150,6 +151,17 @@ def _advice(found: Profile, known: Known) -> list[Advice]:
     from sennit.advice.rules import advise
 
     return advise(found, known)
+
+
+def _order(found: Profile, document: Any) -> list[int] | None:
+    """The mapper's, where it can matter. A profile is shown without it where it cannot be had."""
+    from sennit.advice.placement import on_several_hosts
+    from sennit.programs.map import better_order
+
+    try:
+        return better_order(document) if on_several_hosts(found) else None
+    except Problem:
+        return None
 
 
 def _known(found: Profile, folder: Path, machine: Any) -> Known:

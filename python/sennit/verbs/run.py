@@ -36,6 +36,7 @@ OPERATIONS = {form for name in (*COLLECTIVES, *SENDS) for form in (name, f"i{nam
 }
 
 WHOLE_RANKS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
+VISIBLE = "CUDA_VISIBLE_DEVICES"
 BY_PRRTE = ("PRTE_LAUNCHED", "PMIX_RANK")  # its ranks may have inherited SLURM_LOCALID of a batch job
 
 
@@ -53,7 +54,7 @@ def gpu_of_rank(environment: Mapping[str, str], gpus: int) -> str | None:
     local = local_rank(environment)
     if local is None:
         return None
-    told = environment.get("CUDA_VISIBLE_DEVICES")
+    told = environment.get(VISIBLE)
     visible = (
         [str(i) for i in range(gpus)] if told is None else [one.strip() for one in told.split(",") if one.strip()]
     )
@@ -65,19 +66,20 @@ def whole_rank(environment: Mapping[str, str]) -> int | None:
     return next((int(environment[name]) for name in WHOLE_RANKS if environment.get(name, "").isdecimal()), None)
 
 
-def mapped(file: Path, environment: Mapping[str, str], *, one: bool, bind: bool = False) -> str:
-    """CUDA_VISIBLE_DEVICES by a map; of this rank's GPU alone where `one`. `bind`: this process is also bound to the
-    cores near that GPU, if nobody has bound it. Raises Problem."""
+def mapped(file: Path, environment: Mapping[str, str], *, one: bool, bind: bool = False) -> dict[str, str]:
+    """CUDA_VISIBLE_DEVICES by a map, of this rank's GPU alone where `one`; and SENNIT_MAP. `bind`: this process is
+    also bound to the cores near that GPU, if nobody has bound it. Raises Problem."""
     # Here, so that a run without a map waits for none of them.
     from sennit.programs import near_cores
     from sennit.programs.machines import this_machine
-    from sennit.programs.rank_map import Rank, gpus_of, numa_of, read_map, visible_devices
+    from sennit.programs.rank_map import ASKED, Rank, asked_gpus, gpus_of, numa_of, read_map, visible_devices
 
     rank = Rank(local_rank(environment), whole_rank(environment))
     if (one or bind) and rank.local is None:
         raise unknown_rank("--gpu-per-rank" if one else "--bind")
     found = read_map(file)
-    visible = visible_devices(found, gpus_of(this_machine()), environment, rank, one=one)
+    here = gpus_of(this_machine())
+    visible = visible_devices(found, here, environment, rank, one=one)
     if bind:
         cores, warning = near_cores.chosen(os.sched_getaffinity(0), near_cores.near(numa_of(found, rank)))
         if cores:
@@ -85,7 +87,7 @@ def mapped(file: Path, environment: Mapping[str, str], *, one: bool, bind: bool 
         if warning:
             text = f"warning: rank {rank.local if rank.whole is None else rank.whole}: {warning}"
             console.messages().print(Text(text, style="yellow"), soft_wrap=True)
-    return visible
+    return {VISIBLE: visible, ASKED: asked_gpus(found, here, rank)}
 
 
 def unknown_rank(option: str) -> Problem:
@@ -139,16 +141,17 @@ def run(
     if bind and map_file is None:
         raise Problem("--bind has to know each rank's GPU", "Say it by a map: --map FILE", Exit.USAGE)
     if map_file is not None:
-        environment["CUDA_VISIBLE_DEVICES"] = mapped(map_file, environment, one=gpu_per_rank, bind=bind)
+        environment |= mapped(map_file, environment, one=gpu_per_rank, bind=bind)
     elif gpu_per_rank:
         gpu = gpu_of_rank(environment, len(list(Path("/dev").glob("nvidia[0-9]*"))))
         if gpu is None:
             raise unknown_rank("--gpu-per-rank")
-        environment |= {"CUDA_VISIBLE_DEVICES": gpu} if gpu else {}
+        environment |= {VISIBLE: gpu} if gpu else {}
     if environment.get("SENNIT_EMULATE", "").lower() in ON:
         text = "GPU memory is emulated here: results are right, and times say nothing of GPUs"
         console.messages().print(Text(text, style="yellow"), soft_wrap=True)
-    command = with_library_before(program, command, environment)
+    # A launcher that hands on what it is told alone has to be told of the map's order.
+    command = with_library_before(program, command, environment, (VISIBLE,) if map_file is not None else ())
     _start(program, command, environment)
 
 

@@ -12,6 +12,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <sstream>
 #include <string>
 
 #include <fmt/format.h>
@@ -67,13 +68,27 @@ std::uint64_t memory_left() {
   return ~std::uint64_t{0};
 }
 
+/// Returns the UUIDs of `count` devices, as CUDA_VISIBLE_DEVICES orders and leaves them where it has UUIDs of these
+/// alone: so a program sees the host executor's devices as it would see GPUs.
+std::vector<std::string> visible(int count) {
+  std::vector<std::string> all, chosen;
+  for (int i = 0; i < count; ++i) all.push_back(fmt::format("HOST-{}", i));
+  const char* const told = std::getenv("CUDA_VISIBLE_DEVICES");
+  std::istringstream list(told != nullptr ? told : "");
+  for (std::string each; std::getline(list, each, ',');) {
+    if (std::ranges::count(all, each) == 0) return all;
+    if (std::ranges::count(chosen, each) == 0) chosen.push_back(each);
+  }
+  return chosen.empty() ? all : chosen;
+}
+
 class HostExecutor final : public Executor {
  public:
   /// `memory`: bytes that each device has for this process; none: as many as the host has.
   HostExecutor(int count, std::optional<std::uint64_t> memory) : memory_(memory) {
-    for (int i = 0; i < count; ++i) {
+    for (std::string& uuid : visible(count)) {
       DeviceInfo info;
-      info.uuid = fmt::format("HOST-{}", i);
+      info.uuid = std::move(uuid);
       info.model = "host executor device";
       info.memory_bytes =
           memory.value_or(std::uint64_t(sysconf(_SC_PHYS_PAGES)) * std::uint64_t(sysconf(_SC_PAGE_SIZE)));

@@ -5,7 +5,9 @@
 #include "base/log.h"
 #include "coll/layout_version.h"
 #include "comm/wait.h"
+#include "shim/map_check.h"
 #include "shim/mpi/comm/agreement.h"
+#include "shim/mpi/comm/map_look.h"
 
 namespace sennit::shim::mpi {
 
@@ -14,9 +16,9 @@ bool DropIn::start() {
   if (mpi->shape(mpi->comm_world(), world) != 0) return false;
   job.rank = world.rank;
   reporting.begin(world.rank);
-  bool reorder = switches.reorder;
+  Wishes wishes{switches.reorder, !asked_gpus().empty()};
   const auto any =
-      agree(*mpi, world, coll::build_of(SENNIT_VERSION), memories->possible(), comm::default_wait_limit(), &reorder);
+      agree(*mpi, world, coll::build_of(SENNIT_VERSION), memories->possible(), comm::default_wait_limit(), &wishes);
   if (!any) {
     job.apart = true;
     unmatched = any.status().code() != Code::mismatch;
@@ -34,8 +36,9 @@ bool DropIn::start() {
                  stderr);
     return false;
   }
-  job.reorder = reorder;
-  if (switches.reorder && !reorder && job.rank == 0)
+  job.reorder = wishes.reorder;
+  job.mapped = wishes.map;
+  if (switches.reorder && !job.reorder && job.rank == 0)
     log(LogLevel::warning, "no topology is reordered: SENNIT_REORDER=1 did not reach every rank");
   mpi->begin_to_check();
   auto communicators = CommRegistry::create(*mpi, switches.between);
@@ -57,6 +60,7 @@ void DropIn::finish() {
   transports.finish();
   job.communicators.reset();
   mpi->end_checking();
+  if (job.mapped && lost.ok()) look_at_map(*mpi, *memories);
   reporting.print();
   // Last, since most programs let MPI end them here. Its own MPI_Finalize ends where it tells of deaths.
   if (!lost.ok() && !mpi->tells_of_deaths()) (void)reporting.fail("MPI_Finalize", mpi->comm_world(), lost);

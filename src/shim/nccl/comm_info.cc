@@ -1,14 +1,19 @@
 #include "shim/nccl/comm_info.h"
 
 #include <algorithm>
+#include <atomic>
+#include <cstdio>
 #include <map>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "comm/job_place.h"
 #include "device/memory.h"
 #include "plan/table.h"
+#include "shim/map_check.h"
 
 namespace sennit::shim::nccl {
 
@@ -35,8 +40,16 @@ std::string text_of(const Switches& switches) {
 
 CommInfo CommInfo::of(const Switches& switches, const Config& config, const plan::Room& room,
                       std::uint64_t scratch_bytes) {
-  return {room,          device::this_process(),  text_of(switches), switches.nccl,
-          scratch_bytes, wants_no_blocks(config), config.blocking,   plan::has_table()};
+  return {room,
+          device::this_process(),
+          text_of(switches),
+          switches.nccl,
+          scratch_bytes,
+          wants_no_blocks(config),
+          config.blocking,
+          plan::has_table(),
+          {},
+          {}};
 }
 
 Result<CommInfo> CommInfo::read(std::span<const std::byte> bytes) {
@@ -51,6 +64,8 @@ Result<CommInfo> CommInfo::read(std::span<const std::byte> bytes) {
   info.no_blocks = reader.number() != 0;
   info.blocking = reader.number() != 0;
   info.has_table = reader.number() != 0;
+  info.asked = reader.text();
+  info.gpu = reader.text();
   if (auto status = reader.finish(); !status) return status;
   return info;
 }
@@ -66,7 +81,33 @@ comm::Bytes CommInfo::write() const {
       .number(no_blocks ? 1 : 0)
       .number(blocking ? 1 : 0)
       .number(has_table ? 1 : 0)
+      .text(asked)
+      .text(gpu)
       .take();
+}
+
+void CommInfo::look_at_map(const device::Executor& executor, int device) {
+  const auto uuids = asked_gpus();
+  const auto job = comm::place_from_environment();
+  if (uuids.empty() || !job.ok()) return;
+  const auto local = static_cast<std::size_t>(job->local_rank), which = static_cast<std::size_t>(device);
+  if (local < uuids.size()) asked = uuids[local];
+  if (which < executor.devices().size()) gpu = executor.devices()[which].uuid;
+}
+
+void tell_of_map(const std::vector<comm::Bytes>& infos, int rank) {
+  const std::size_t expected = asked_gpus().size();
+  if (rank != 0 || expected == 0 || infos.size() < expected) return;
+  std::vector<GpuOfRank> ranks;
+  std::set<std::uint64_t> processes;
+  for (const comm::Bytes& each : infos) {
+    const auto info = CommInfo::read(each);
+    if (!info || !processes.insert(info->process).second) return;
+    ranks.push_back({info->asked, info->gpu});
+  }
+  static std::atomic_flag told;
+  if (!told.test_and_set())
+    std::fprintf(stderr, "sennit: %s\n", judge_map(ranks, "has a GPU without a UUID").c_str());
 }
 
 Result<Agreed> compare(const std::vector<comm::Bytes>& infos, int rank) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "comm/wire.h"
+#include "device/executor.h"
 #include "plan/lookup.h"
 #include "shim/nccl/abi/config.h"
 #include "shim/switches.h"
@@ -40,12 +41,15 @@ struct CommInfo {
   bool no_blocks = false;  ///< as wants_no_blocks() has it
   bool blocking = true;    ///< as Config has it
   bool has_table = false;  ///< of some machine; a look at it tells if it is this one
+  std::string asked, gpu;  ///< UUIDs: of a map's GPU for this process, and of the GPU that it has; empty: no map
 
   static CommInfo of(const Switches& switches, const Config& config, const plan::Room& room,
                      std::uint64_t scratch_bytes);
   /// Errors: corrupt.
   static Result<CommInfo> read(std::span<const std::byte> bytes);
   comm::Bytes write() const;
+  /// Notes which GPU this process has, and which one a map gives it, where there is a map.
+  void look_at_map(const device::Executor& executor, int device);
 
   bool operator==(const CommInfo&) const = default;
 };
@@ -62,6 +66,10 @@ struct Agreed {
 
   bool operator==(const Agreed&) const = default;
 };
+
+/// Says on stderr, once in a process and on rank 0 alone, whether each rank has the GPU that a map gives it: of the
+/// first communicator with as many ranks as the map has here, each in a process of its own.
+void tell_of_map(const std::vector<comm::Bytes>& infos, int rank);
 
 /// Compares the infos of all ranks, in their order, for rank `rank`. Errors, the same on every rank: mismatch, naming
 /// the first rank that differs and in what; those of CommInfo::read().

@@ -83,9 +83,11 @@ Result<Communicator::Made> Communicator::create(std::unique_ptr<comm::Exchange> 
   const plan::Room room =
       executor.ok() ? room_on((*executor)->concurrent_blocks(place.device), allowed_blocks(config)) : plan::Room();
   const auto scratch = coll::wanted_scratch();
-  auto infos = comm::agree(*exchange, executor.ok() ? scratch.status() : executor.status(),
-                           CommInfo::of(switches, config, room, scratch.ok() ? *scratch : 0).write());
+  CommInfo info = CommInfo::of(switches, config, room, scratch.ok() ? *scratch : 0);
+  if (executor.ok()) info.look_at_map(**executor, place.device);
+  auto infos = comm::agree(*exchange, executor.ok() ? scratch.status() : executor.status(), info.write());
   if (!infos) return infos.status();
+  tell_of_map(*infos, place.rank);
   const auto agreed = compare(*infos, place.rank);
   if (!agreed) return agreed.status();
   // Kernels of sennit's would take SMs all the same.

@@ -45,6 +45,8 @@ TEST(CommInfo, IsReadAsItWasWritten) {
   other.no_blocks = true;
   other.blocking = false;
   other.has_table = true;
+  other.asked = "GPU-1";
+  other.gpu = "GPU-0";
   ASSERT_TRUE(CommInfo::read(other.write()).ok());
   EXPECT_EQ(*CommInfo::read(other.write()), other);
 }

@@ -20,7 +20,7 @@ struct Introduction {
   char build[44] = {};
   std::uint32_t flags = 0;
 };
-constexpr std::uint32_t kPossible = 1, kReorder = 2;
+constexpr std::uint32_t kPossible = 1, kReorder = 2, kMap = 4;
 static_assert(sizeof(Introduction) == 64);
 
 constexpr char kRemedy[] =
@@ -86,10 +86,11 @@ Status judge(const std::vector<Introduction>& introductions) {
 }  // namespace
 
 Result<bool> agree(const Mpi& mpi, const CommShape& world, std::string_view build, bool possible,
-                   comm::Clock::duration limit, bool* reorder) {
+                   comm::Clock::duration limit, Wishes* wishes) {
   Introduction mine;
   build.copy(mine.build, sizeof mine.build - 1);
-  mine.flags = (possible ? kPossible : 0) | (reorder != nullptr && *reorder ? kReorder : 0);
+  const Wishes own = wishes != nullptr ? *wishes : Wishes();
+  mine.flags = (possible ? kPossible : 0) | (own.reorder ? kReorder : 0) | (own.map ? kMap : 0);
   auto introductions = introduce(mpi, world, mine, limit);
   if (!introductions) return introductions.status();
   if (auto status = judge(*introductions); !status) return status;  // every rank that has them all sees the same
@@ -97,7 +98,8 @@ Result<bool> agree(const Mpi& mpi, const CommShape& world, std::string_view buil
   const auto has = [](std::uint32_t flag) {
     return [flag](const Introduction& each) { return (each.flags & flag) != 0; };
   };
-  if (reorder != nullptr) *reorder = std::ranges::all_of(*introductions, has(kReorder));
+  if (wishes != nullptr)
+    *wishes = {std::ranges::all_of(*introductions, has(kReorder)), std::ranges::all_of(*introductions, has(kMap))};
   return std::ranges::any_of(*introductions, has(kPossible));
 }
 

@@ -23,6 +23,7 @@ struct Job {
   std::unique_ptr<CommRegistry> communicators;  ///< null: before MPI_Init, or the job's ranks could not meet
   bool apart = false;                           ///< not all ranks have this drop-in
   bool reorder = false;                         ///< all ranks have SENNIT_REORDER=1
+  bool mapped = false;                          ///< all ranks have SENNIT_MAP
 
   /// Says why a call is staged where there are no communicators.
   static constexpr std::string_view kNotMet = "the job's ranks could not meet";

@@ -32,15 +32,16 @@ TEST(Agreement, OneRankWithAGpuIsEnough) {
   }
 }
 
-TEST(Agreement, ProcessesAreReorderedWhereAllRanksWouldHaveThem) {
+TEST(Agreement, WhatAllRanksWishIsDone) {
   for (const int without : {-1, 0, 2}) {
     ThreadWorld world;
     on_threads(world, 3, [without](ThreadMpi& mpi, int thread) {
-      bool reorder = thread != without;
-      const auto any = agree(mpi, shape_of(mpi), "1.0", thread == 1, 10s, &reorder);
+      Wishes wishes{thread != without, true};
+      const auto any = agree(mpi, shape_of(mpi), "1.0", thread == 1, 10s, &wishes);
       ASSERT_TRUE(any.ok()) << any.status().text();
       EXPECT_TRUE(*any);
-      EXPECT_EQ(reorder, without < 0);
+      EXPECT_EQ(wishes.reorder, without < 0);
+      EXPECT_TRUE(wishes.map);
     });
   }
 }
