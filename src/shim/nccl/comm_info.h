@@ -38,10 +38,10 @@ struct CommInfo {
   std::string switches;       ///< as text_of() has it
   std::string nccl;           ///< as Switches has it
   std::uint64_t scratch_bytes = 0;
-  bool no_blocks = false;  ///< as wants_no_blocks() has it
-  bool blocking = true;    ///< as Config has it
-  bool has_table = false;  ///< of some machine; a look at it tells if it is this one
-  std::string asked, gpu;  ///< UUIDs: of a map's GPU for this process, and of the GPU that it has; empty: no map
+  bool no_blocks = false;      ///< as wants_no_blocks() has it
+  bool blocking = true;        ///< as Config has it
+  bool has_table = false;      ///< of some machine; a look at it tells if it is this one
+  std::string asked{}, gpu{};  ///< UUIDs: of a map's GPU for this process, and of the GPU that it has; empty: no map
 
   static CommInfo of(const Switches& switches, const Config& config, const plan::Room& room,
                      std::uint64_t scratch_bytes);
