@@ -42,6 +42,10 @@ constexpr std::array kVariables = {
     Variable{"SENNIT_REPORT", "0", "1: at the end rank 0 prints what the drop-ins did with the program's calls"},
     Variable{"SENNIT_EXPLAIN", "0", "1: rank 0 prints how calls travel, once for each operation and size"},
     Variable{"SENNIT_PROFILE", "", "Folder where each process writes its profile; `sennit profile` sets it"},
+    Variable{
+        "SENNIT_PROFILE_NODE_FOLDER", "",
+        "Folder of the node where processes' files lie until the end; else the profile's own, or TMPDIR, /tmp or "
+        "/dev/shm where that is on a file system of other machines"},
     Variable{"SENNIT_PROFILE_GPU_TIMES", "sampled",
              "Whose time on the GPU a profile has of NCCL's calls: sampled, all, none, or kernel (by CUPTI)"},
     Variable{"SENNIT_PROFILE_KERNELS", "0",

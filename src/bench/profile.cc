@@ -10,6 +10,7 @@
 
 #include "bench/program.h"
 #include "profile/document.h"
+#include "profile/node_file.h"
 #include "profile/trace.h"
 
 namespace sennit::bench {
@@ -26,6 +27,7 @@ Status write_trace(const std::string& to, const profile::Profile& merged, profil
 }
 
 Result<Exit> merge_folder(const std::string& folder, const std::string& trace) {
+  profile::bring_left_behind(folder);
   std::error_code error;
   std::vector<std::filesystem::path> files;
   for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))

@@ -272,6 +272,10 @@ Result<Rank> read_rank(const std::filesystem::path& file) {
                   "Name the folder that sennit profile wrote");
   };
   const UniqueFd opened(open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  if (std::error_code none; !opened && errno == ENOENT && std::filesystem::is_symlink(file, none))
+    return Status(Code::not_found,
+                  fmt::format("it lies on its host still, as {}", std::filesystem::read_symlink(file, none).string()),
+                  file.string(), "Copy it from there into the place of the link");
   if (!opened) return failed(errno);
   struct stat facts {};
   if (fstat(opened.get(), &facts) != 0) return failed(errno);

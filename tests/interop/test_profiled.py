@@ -311,6 +311,24 @@ def test_ranks_that_end_early_lose_nothing(name: str, how: str, tmp_path: Path) 
 # ---- programs and disks that profilers stumble over --------------------------------------------------------------
 
 
+@pytest.mark.parametrize(("name", "how"), [("mpich", "SIGKILL"), ("openmpi", "finalized")])
+def test_files_on_the_node_are_brought_at_the_end(name: str, how: str, tmp_path: Path) -> None:
+    """By the ranks themselves, or by `sennit profile` where they were killed."""
+    program, _ = have(name, "c_killed.c" if how == "SIGKILL" else "c_observed.c")
+    folder, node = tmp_path / "run", tmp_path / "node"
+    node.mkdir()
+    command = ["profile", "-o", str(folder), "--", *program.start(RANKS, *([how] if how == "SIGKILL" else []))]
+    done = start(program.found, tmp_path, *SENNIT, *command, SENNIT_PROFILE_NODE_FOLDER=str(node))
+    assert (done.returncode == 0) == (how != "SIGKILL"), done.stderr
+    document = report(folder)
+    assert calls(document)["MPI_Allreduce"] >= (100 if how == "SIGKILL" else RANKS * CALLS["MPI_Allreduce"])
+    assert document["unreadable"] == []
+    files = [*folder.glob("*.sennit-profile")]
+    assert files
+    assert not any(file.is_symlink() for file in files)
+    assert not [*node.iterdir()], "nothing is left there"
+
+
 @pytest.mark.parametrize(("name", "kept"), [("mpich", "in the file"), ("openmpi", "in memory")])
 def test_an_unruly_program_is_as_it_is_alone_and_its_calls_are_there(name: str, kept: str, tmp_path: Path) -> None:
     """c_unruly.c; once where no file can be made at the start: the profile is in memory until the end."""

@@ -16,7 +16,9 @@
 
 #include <fmt/format.h>
 
+#include "base/environment.h"
 #include "base/unique_fd.h"
+#include "profile/node_file.h"
 #include "profile/rank.h"
 #include "profile/save.h"
 
@@ -88,7 +90,19 @@ std::unique_ptr<ProfileFile> ProfileFile::begin(const std::filesystem::path& fol
   (void)mkdir(folder.c_str(), 0700);
   std::unique_ptr<ProfileFile> made(new ProfileFile(folder, host));
   const profile::Clock clock = profile::Clock::best();
-  auto recorder = profile::Recorder::create(free_name(folder, host), profile::Recorder::kFileBytes, clock);
+  std::filesystem::path file = free_name(folder, host);
+  const auto on_node = profile::folder_on_node(folder, environment("SENNIT_PROFILE_NODE_FOLDER"));
+  if (!on_node.empty())
+    if (auto there = profile::make_node_file(on_node, file); there.ok()) {
+      made->link_ = std::exchange(file, std::move(*there));
+    }
+  auto recorder = profile::Recorder::create(file, profile::Recorder::kFileBytes, clock);
+  if (!recorder && !made->link_.empty()) {  // no room on the node
+    rmdir(file.parent_path().c_str());
+    file = std::exchange(made->link_, {});
+    unlink(file.c_str());
+    recorder = profile::Recorder::create(file, profile::Recorder::kFileBytes, clock);
+  }
   if (!recorder) {
     made->is_in_memory_ = true;
     made->tells_ = is_first_on_node(folder.string());
@@ -107,6 +121,13 @@ std::unique_ptr<ProfileFile> ProfileFile::begin(const std::filesystem::path& fol
 }
 
 void ProfileFile::end() const {
+  if (!link_.empty()) {
+    const Status brought = profile::bring(recorder_->bytes(), link_);
+    if (!brought.ok())
+      say(fmt::format("the profile of rank {} lies on {} still, where {} leads: {}", recorder_->header().rank, host_,
+                      link_.string(), brought.text()));
+    profile::bring_left_behind(folder_);
+  }
   if (!is_in_memory_) return;
   const Status saved = profile::save(recorder_->bytes(), free_name(folder_, host_));
   if (saved.ok() || !tells_) return;

@@ -1,5 +1,6 @@
-// Where this process's profile goes: into its file as the program runs or, where none can be made, into memory, and
-// from there into the file at the process's end.
+// Where this process's profile goes: into its file as the program runs, or a file on the node, where the folder is on
+// a file system of other machines, or memory, where no file can be made; from these into the file at the process's
+// end.
 #pragma once
 
 #include <filesystem>
@@ -27,7 +28,8 @@ class ProfileFile {
   static std::unique_ptr<ProfileFile> begin(const std::filesystem::path& folder, const std::string& host);
 
   profile::Recorder& recorder() { return *recorder_; }
-  /// At the process's end: what is in memory is written, or told in a line, once on each node.
+  /// At the process's end: what is in memory is written, or told in a line, once on each node. What lies on the node
+  /// is brought, also what other processes have left there; or a line says where it lies.
   void end() const;
 
  private:
@@ -35,6 +37,7 @@ class ProfileFile {
 
   std::filesystem::path folder_;
   std::string host_;
+  std::filesystem::path link_;  ///< empty: the file does not lie on the node until the end
   std::unique_ptr<profile::Recorder> recorder_;
   bool is_in_memory_ = false, tells_ = false;
 };
