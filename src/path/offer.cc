@@ -64,6 +64,13 @@ void Offer::write(comm::Writer& writer) const {
   for (const FileDescription& file : files_) writer.number(file.number).number(file.bytes);
 }
 
+Status Offered::reached_by(device::Executor& executor, int device) const {
+  const int holder = executor.find(memory.device);
+  const bool as_files = memory.kind == device::Shareable::Kind::files;
+  if (holder < 0 || (as_files ? executor.could_reach(device, holder) : executor.reaches(device, holder))) return {};
+  return Status(Code::unsupported, "the GPUs have no peer access", {}, "`sennit doctor` says what stands in the way");
+}
+
 Offered Offered::read(comm::Reader& reader) {
   Offered offered;
   offered.memory.kind = static_cast<device::Shareable::Kind>(reader.number());

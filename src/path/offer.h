@@ -49,6 +49,8 @@ struct Offered {
   device::Shareable memory;
   std::vector<FileDescription> files;
 
+  /// Returns ok where `device` reaches the memory, as far as can be told before it is mapped. Errors: unsupported.
+  Status reached_by(device::Executor& executor, int device) const;
   /// Takes off the reader what Offer::write() appended. A message that is cut off shows in Reader::finish().
   static Offered read(comm::Reader& reader);
 };

@@ -28,12 +28,8 @@ Found PartitionedSend::connect(const OtherEnd& other) {
     }
     auto files = fetch_->poll();
     if (!files) return Found::pending;
-    device::Executor& executor = node_.executor();
-    const int device = executor.find(there.memory.device);
     status = files->status();
-    if (status.ok() && device >= 0 && !executor.reaches(node_.device(), device))
-      status = Status(Code::unsupported, "the GPUs have no peer access", {},
-                      "`sennit doctor` says what stands in the way");
+    if (status.ok()) status = there.reached_by(node_.executor(), node_.device());
     if (status.ok()) {
       device::Shareable& memory = other_->memory.memory;
       for (std::size_t i = 0; i < there.files.size(); ++i)

@@ -117,10 +117,7 @@ void Window::map(int rank, Part& part) {
 
 Status Window::try_to_map(int rank, Part& part) {
   if (!part.shareable) return Status(Code::unsupported, part.why_not);
-  const bool as_files = part.offered.memory.kind == device::Shareable::Kind::files;
-  if (part.device >= 0 &&
-      !(as_files ? executor_.could_reach(device_, part.device) : executor_.reaches(device_, part.device)))
-    return Status(Code::unsupported, "the GPUs have no peer access");
+  if (auto status = part.offered.reached_by(executor_, device_); !status) return status;
   auto mapping = map_for(device_, rank, part);
   if (!mapping) return mapping.status();
   part.mapping = std::move(*mapping);

@@ -35,6 +35,12 @@ TEST(Examples, AllreduceOnThreeRanks) {
                                     "rank 2 of 3: 1048576 sums, 0 wrong"));
 }
 
+TEST(Examples, PartitionsOnTwoRanks) {
+  EXPECT_THAT(run(places::built("partitioned_c"), 2),
+              testing::UnorderedElementsAre("rank 0 of 2: 3 times 92160 numbers from rank 1, 0 wrong",
+                                            "rank 1 of 2: 3 times 92160 numbers from rank 0, 0 wrong"));
+}
+
 TEST(Header, IsC11) {
   EXPECT_THAT(run(places::built("capi_c"), 1), testing::ElementsAre("0 failures"));
 }
