@@ -19,7 +19,7 @@ from highlights import collective_highlights, highlights, mpi_highlights, summar
 from horovod_figures import horovod_figures
 from house import ROOT
 from kept_documents import BEYOND, MESSAGES, NONE_YET, PAPER, REPRODUCTION, Kept, documents, kept_results
-from map_tables import CASES, GAINS, map_cases, map_gains
+from map_tables import CASES, GAINS, PATTERNS, map_cases, map_gains, measured_gains
 from mpi_goals import mpi_goals
 from partitioned_tables import partitioned_claims, partitioned_sections
 from rich.console import Console
@@ -337,6 +337,7 @@ def generated(root: Path) -> dict[Path, str]:
         (tune / "beyond.md", BEYOND, further(root)),
         (root / "docs" / "use" / "map.md", CASES, map_cases(root)),
         (root / "docs" / "use" / "map.md", GAINS, map_gains(root)),
+        (root / "docs" / "tune" / "bench-patterns.md", PATTERNS, measured_gains(root)),
         (use / "metrics.md", "profiles", metrics),
         (use / "report.md", "profile page", page),
         (use / "profile.md", "profile", printed),
