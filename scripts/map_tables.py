@@ -151,9 +151,10 @@ def measured_gains(root: Path) -> str:
         ])  # fmt: skip
     machines = {(document["machine"]["devices"][0], document["date"][:10]) for document in found}
     sizes = {(row["ranks"], row["nodes"]) for document in found for row in document["rows"]}
+    shapes = ", ".join(f"{ranks} ranks on {nodes} nodes" for ranks, nodes in sorted(sizes))
+    hosts = "; ".join(f"{device}, {date}" for device, date in sorted(machines))
     said = (
-        f"GPU buffers of {', '.join(f'{ranks} ranks on {nodes} nodes' for ranks, nodes in sorted(sizes))}, which are one "
-        f"machine ({'; '.join(f'{device}, {date}' for device, date in sorted(machines))}), under sennit's drop-in.\n"
+        f"GPU buffers of {shapes}, which are one machine ({hosts}), under sennit's drop-in.\n"
         "In brackets: where the median lies in 19 of 20 runs."
     )
     return f"{said}\n\n{pipes(lines)}"
