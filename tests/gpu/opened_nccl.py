@@ -1,7 +1,7 @@
 """Programs that open NCCL themselves, on two GPUs under the drop-in: by ctypes as vLLM does, CuPy and JAX. Their sums
-have to be right, and sennit's report has to have their calls.
+have to be right, and sennit's report has to have their calls. On one GPU (--ranks 1) it has them as NCCL's.
 
-  python tests/gpu/opened_nccl.py [ctypes|cupy|jax …]
+  python tests/gpu/opened_nccl.py [--ranks N] [ctypes|cupy|jax …]
 
 Needs a Python with PyTorch, CuPy and JAX; what is not there is named and left out. Exit code 1: something is
 wrong."""
@@ -23,7 +23,8 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 LIBRARY = HERE.parent.parent / "build" / "release" / "lib" / "libsennit-preload.so"
-RANKS, COUNT, CALLS, LIMIT_S = 2, 1 << 18, 3, 100
+COUNT, CALLS, LIMIT_S = 1 << 18, 3, 100
+RANKS = int(os.environ.get("WORLD_SIZE", "2"))  # of a rank's own job
 FLOAT, SUM = 7, 0  # ncclFloat32, ncclSum
 
 
@@ -92,23 +93,27 @@ def by_jax(rank: int, folder: Path) -> float:
     for _ in range(CALLS):
         data = add(data)
     mean = float(numpy.asarray(data).mean())
-    shared(folder, f"done{rank}", b"done")
-    shared(folder, f"done{1 - rank}", None)  # the first process leads, and must not end before the other
+    for other in range(RANKS):  # the first process leads, and must not end before the others
+        shared(folder, f"done{other}", b"done" if other == rank else None)
     return mean
 
 
 PROGRAMS: dict[str, tuple[str, Callable[[int, Path], float]]] = {
     "ctypes": ("torch", by_ctypes), "cupy": ("cupy", by_cupy), "jax": ("jax", by_jax),
 }  # fmt: skip
-EXPECTED = 3.0 * 2.0 ** (CALLS - 1)  # 1 + 2, and each further sum doubles it
 
 
-def job(name: str, preloaded: bool, port: int) -> list[str]:
+def expected(ranks: int) -> float:
+    """The first sum, which each further one multiplies by the ranks."""
+    return ranks * (ranks + 1) / 2 * float(ranks) ** (CALLS - 1)
+
+
+def job(name: str, ranks: int, preloaded: bool, port: int) -> list[str]:
     """What is wrong with a program's ranks, with sennit or without."""
     with tempfile.TemporaryDirectory() as folder:
         ours = {"LD_PRELOAD": str(LIBRARY), "SENNIT_TAKE": "all", "SENNIT_REPORT": "1"} if preloaded else {}
         common: dict[str, Any] = {
-            **os.environ, **ours, "WORLD_SIZE": str(RANKS), "LOCAL_WORLD_SIZE": str(RANKS),
+            **os.environ, **ours, "WORLD_SIZE": str(ranks), "LOCAL_WORLD_SIZE": str(ranks),
             "TORCHELASTIC_RUN_ID": f"opened-{name}-{os.getpid()}", "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
             "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
         }  # fmt: skip
@@ -118,13 +123,13 @@ def job(name: str, preloaded: bool, port: int) -> list[str]:
                 env=common | {"RANK": str(rank), "LOCAL_RANK": str(rank)},
                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             )
-            for rank in range(RANKS)
+            for rank in range(ranks)
         ]  # fmt: skip
         said = [process.communicate() for process in started]
     found = [
         f"rank {rank} ended with {process.returncode} and said {out.strip()!r}: {errors[-1500:]}"
         for rank, (process, (out, errors)) in enumerate(zip(started, said, strict=True))
-        if process.returncode != 0 or out.strip() != str(EXPECTED)
+        if process.returncode != 0 or out.strip() != str(expected(ranks))
     ]
     calls = re.findall(r"^(?:allreduce) .*$", said[0][1], re.MULTILINE)
     if preloaded and not calls:
@@ -138,6 +143,7 @@ def main() -> int:
     """The program."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rank", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("arguments", nargs="*")
     given = parser.parse_args()
     if given.rank is not None:
@@ -150,7 +156,7 @@ def main() -> int:
             print(f"opened_nccl: {name}: left out, as {PROGRAMS[name][0]} is not installed")
             continue
         for preloaded in (False, True):
-            wrong = job(name, preloaded, 29650 + 2 * number + preloaded)
+            wrong = job(name, given.ranks, preloaded, 29650 + 2 * number + preloaded)
             print(f"opened_nccl: {name}{', under sennit' if preloaded else ''}: {'; '.join(wrong) or 'ok'}")
             failed |= bool(wrong)
     return int(failed)
