@@ -138,16 +138,16 @@ def measured_gains(root: Path) -> str:
         for row in document["rows"]:
             by_case.setdefault((row["pattern"], row["bytes"], document["versions"]["mpi"]), []).append(row)
     for (pattern, size, library), rows in by_case.items():
-        before, mapped, worst = (
-            next(row for row in rows if name in row["variant"].split(", "))
-            for name in ("as it is", "contention", "worst")
-        )
+        named = {name: row for row in rows for name in row["variant"].split(", ")}
+        if not {"as it is", "contention"} <= set(named):
+            continue
+        before, mapped, worst = named["as it is"], named["contention"], named.get("worst")
         kept = mapped is before
         lines.append([
             f"`{pattern}`", units.size(size), library, units.time(before["median_us"]),
             "the same" if kept else units.time(mapped["median_us"]),
-            *(["–", "–"] if kept else [saved(mapped, 1), predicted(mapped, before, 1)]),
-            saved(worst, -1), predicted(worst, before, -1),
+            *([NOTHING] * 2 if kept else [saved(mapped, 1), predicted(mapped, before, 1)]),
+            *([NOTHING] * 2 if worst in (None, before) else [saved(worst, -1), predicted(worst, before, -1)]),
         ])  # fmt: skip
     machines = {(document["machine"]["devices"][0], document["date"][:10]) for document in found}
     sizes = {(row["ranks"], row["nodes"]) for document in found for row in document["rows"]}

@@ -74,7 +74,9 @@ VERBS = {
     ),
     "map": Verb("Say which rank belongs on which GPU.", "map", "map_ranks"),
     "report": Verb("Show a profile, or any other document of sennit.", "report", "report"),
-    "version": Verb("Print the version, and where its programs are.", "version", "version"),
+    "version": Verb(
+        "Print the version, where its programs are, and which GPUs they have kernels for.", "version", "version"
+    ),
 }  # fmt: skip
 
 

@@ -60,6 +60,10 @@ def tree(tmp_path: Path) -> Path:
         "<!-- generated from results/: partitioned claims -->\n<!-- end of partitioned claims -->\n"
     )
     (tmp_path / "results/made-up/partitioned.json").write_text(json.dumps(data("partitioned")))
+    (tmp_path / "docs/tune/bench-patterns.md").write_text(
+        "<!-- generated from results/: bench patterns -->\n<!-- end of bench patterns -->\n"
+    )
+    (tmp_path / "results/made-up/patterns.json").write_text(json.dumps(data("patterns")))
     (tmp_path / "docs/tune/bench-mpi.md").write_text(
         "<!-- generated from results/: bench mpi -->\n<!-- end of bench mpi -->\n"
     )
@@ -130,6 +134,9 @@ def test_a_result_becomes_tables_and_figures(tree: Path) -> None:
     assert "| 8 B | 12.0 ± 0.2 | 24.0 ± 0.3 | 2.000 ± 0.005 |" in files[tree / "docs/tune/bench-mpi.md"]
     parts = files[tree / "docs/tune/bench-partitioned.md"]
     assert "| it peaks at medium sizes | does not hold: 6.66 GB/s at 16 MiB of 64 KiB to 16 MiB (16 parts," in parts
+    exchanges = files[tree / "docs/tune/bench-patterns.md"]
+    assert "| 60 % (59 to 61) | 64.8 % |" in exchanges
+    assert "| the same | – | – | 30 % (26 to 35) | 60.3 % |" in exchanges
     torch = files[tree / "docs/tune/bench-torch.md"]
     assert "| 1 KiB | 7.50 ± 0.10 | 3.30 ± 0.02 | 2.27 ± 0.03 | 44 % |" in torch
     report = files[tree / "docs/use/report.md"]

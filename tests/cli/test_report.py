@@ -209,6 +209,8 @@ def test_a_folder_that_cannot_be_written_has_no_page(programs: Programs) -> None
 
 def test_a_report_writes_every_view(programs: Programs) -> None:
     save(programs, made_up.halo())
+    order = {"version": 1, "kind": "map order", "ranks": 16, "process": [*range(0, 16, 2), *range(1, 16, 2)]}
+    programs.add("sennit-map", order, to="order")
     done = programs.sennit(
         "report", "run", "--html", "a.html", "--csv", "a.csv", "--markdown", "a.md", "--svg", "drawn"
     )
