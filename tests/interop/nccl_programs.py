@@ -155,7 +155,7 @@ def compiled(version: int | None = None, options: tuple[str, ...] = (), compiler
     if not Path("/usr/local/cuda/include/cuda_runtime.h").exists():
         return "no cuda_runtime.h is here, which nccl.h includes"
     folder = Path(TOGETHER.name) / "".join((str(version or "newest"), *options)).replace("=", "-")
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     common = [compiler, *flags(), *(["-DOLD", f"-DFAKE_VERSION={version}"] if version else []), *options]
     library, program = folder / "libnccl.so.2", folder / "program"
     subprocess.run([*common, "-fPIC", "-shared", "-Wl,-soname,libnccl.so.2", "-o", str(library),

@@ -175,7 +175,7 @@ def test_patterns_are_exchanged_by_all_their_maps(found: mpi.Installed, folder: 
 
 
 def test_patterns_are_exchanged_over_nccl_beside_mpi(found: mpi.Installed, folder: Path) -> None:
-    built = nccl_programs.compiled()
+    built = nccl_programs.compiled(None)
     if isinstance(built, str):
         pytest.skip(built)
     options = ["--pattern", PATTERNS[0], "--sizes", "64,40K", "--machine", "hgx-h200-4", "--over", "mpi,nccl"]
