@@ -67,7 +67,8 @@ __attribute__((destructor)) static void end(void) {
   if (loaded.driver == NULL || is_forked || is_for_others_to_say() || sennit_front_is_second()) return;
   fprintf(stderr,
           "sennit: no call of NCCL or MPI was seen in %s, which uses CUDA. Not seen are calls of a library that is "
-          "linked into the program (statically), or that it opens itself beside one which is loaded (dlopen and dlsym)%s%s\n",
+          "linked into the program (statically), or that it opens itself beside one which is loaded (dlopen and "
+          "dlsym)%s%s\n",
           program_invocation_short_name, loaded.nccl != NULL ? "; it has loaded " : "",
           loaded.nccl != NULL ? loaded.nccl : "");
 }
