@@ -89,8 +89,8 @@ static int when_self_goes(MPI_Comm of, int key, void* value, void* extra) {
 
 #if MPI_VERSION >= 4 && !(defined MPICH_NUMVERSION && MPICH_NUMVERSION < 40100000) /* 4.0 crashes by itself */
 /* A rank of MPICH 5.0.2 may pass a barrier that others never reach while it begins again after MPI_Finalize, with
- * delays about one time in a hundred, without anything preloaded: it is MPIR_init_comm_world that waits then. The test
- * knows that by these words, and starts the program again. */
+ * delays about one time in a hundred, without anything preloaded: it is MPIR_init_comm_world that waits then. The
+ * test knows that by these words, and starts the program again. */
 static void waits(int signal) {
   static const char words[] = "MPI_Comm_create_from_group waits\n";
   (void)signal;
