@@ -39,7 +39,7 @@ struct PartitionedName {
   int tag = 0;
   std::uint64_t number = 0;  ///< among this rank's with the same peer, direction and tag, in the order they were made
 
-  friend auto operator<=>(const PartitionedName&, const PartitionedName&) = default;
+  auto operator<=>(const PartitionedName&) const = default;
 };
 
 /// What the other end has told.

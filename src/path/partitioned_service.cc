@@ -17,7 +17,7 @@ namespace {
 
 /// What a control message says.
 enum class Told : std::uint64_t { greeting = 1, end };
-constexpr std::uint64_t kVersion = 1;
+constexpr std::uint64_t kTellVersion = 1;
 
 PartitionedName unnumbered(PartitionedName name) {
   name.number = 0;
@@ -142,7 +142,7 @@ void PartitionedService::introduce(std::shared_ptr<PartitionedEnd> end) {
 void PartitionedService::tell(const PartitionedEnd& end) {
   comm::Writer writer;
   writer.number(std::uint64_t(Told::end))
-      .number(kVersion)
+      .number(kTellVersion)
       .number(end.name_.sends)
       .number(std::uint64_t(std::int64_t(end.name_.tag)))
       .number(end.name_.number)
@@ -161,7 +161,7 @@ void PartitionedService::hear(int from, const comm::Bytes& told) {
   }
   OtherEnd other;
   PartitionedName name;  // of the end here
-  const bool is_ours = reader.number() == kVersion;
+  const bool is_ours = reader.number() == kTellVersion;
   const bool sends = reader.number() != 0;
   name.peer = from;
   name.sends = !sends;

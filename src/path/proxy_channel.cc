@@ -22,7 +22,7 @@ namespace sennit::path {
 
 namespace {
 
-constexpr std::uint64_t kVersion = 3;
+constexpr std::uint64_t kChannelVersion = 3;
 std::atomic<std::uint64_t>& offer_word(const comm::Group& group, int asking, int peer, Direction direction) {
   auto& slot = group.slots(asking).host_paths[static_cast<std::size_t>(group.node_index(peer))];
   return slot.rings[static_cast<std::size_t>(direction)];
@@ -57,7 +57,7 @@ Result<std::unique_ptr<ProxyChannel>> ProxyChannel::create(device::Executor& exe
   proxy_channel->memory_ = std::move(*mapped);
   proxy_channel->pinned_ = std::move(*pinned);
   proxy_channel->header_ = new (proxy_channel->memory_.data()) ProxyChannelHeader{};
-  proxy_channel->header_->version = kVersion;
+  proxy_channel->header_->version = kChannelVersion;
   proxy_channel->header_->shape = shape;
   proxy_channel->header_->direction = static_cast<std::uint32_t>(direction);
   auto end = RingEnd::create(executor, device, lay_out(proxy_channel->memory_.data() + kRingOffset, shape), shape);
@@ -227,7 +227,7 @@ Status ProxyService::open(Incoming& incoming, int peer, const Result<UniqueFd>& 
   incoming.memory = std::move(*mapped);
   incoming.header = reinterpret_cast<ProxyChannelHeader*>(incoming.memory.data());
   incoming.shape = incoming.header->shape;
-  const bool sane = incoming.header->version == kVersion && incoming.shape.blocks >= 1 &&
+  const bool sane = incoming.header->version == kChannelVersion && incoming.shape.blocks >= 1 &&
                     incoming.shape.blocks <= 1024 && incoming.shape.slots_per_block >= 1 &&
                     incoming.shape.slots_per_block <= 1024 && incoming.shape.slot_bytes <= GiB &&
                     kRingOffset + incoming.shape.bytes() <= bytes;

@@ -15,7 +15,7 @@ namespace sennit::path {
 namespace {
 
 /// Of what ranks tell each other here.
-constexpr std::uint64_t kVersion = 4;
+constexpr std::uint64_t kWindowVersion = 4;
 
 /// What a rank tells of its part.
 struct WindowDescription {
@@ -28,7 +28,7 @@ struct WindowDescription {
 comm::Bytes describe(std::uint64_t number, std::uint64_t bytes, const std::string& device, const std::string& why_not,
                      const Offer& offer) {
   comm::Writer writer;
-  writer.number(kVersion).number(number).number(bytes).text(device).text(why_not);
+  writer.number(kWindowVersion).number(number).number(bytes).text(device).text(why_not);
   offer.write(writer);
   return writer.take();
 }
@@ -37,7 +37,7 @@ comm::Bytes describe(std::uint64_t number, std::uint64_t bytes, const std::strin
 Result<WindowDescription> read(const comm::Bytes& bytes, std::size_t rank) {
   comm::Reader reader(bytes);
   WindowDescription description;
-  const bool is_ours = reader.number() == kVersion;
+  const bool is_ours = reader.number() == kWindowVersion;
   description.number = reader.number();
   description.bytes = reader.number();
   description.device = reader.text();

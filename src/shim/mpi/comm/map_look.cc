@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "shim/map_check.h"
+#include "shim/mpi/comm/fixed_text.h"
 
 namespace sennit::shim::mpi {
 
@@ -20,11 +21,6 @@ struct Told {
   std::array<char, 64> host{};
   std::array<char, 48> used{}, asked{};
 };
-
-template <std::size_t length>
-void copy(const std::string& text, std::array<char, length>& into) {
-  std::memcpy(into.data(), text.data(), std::min(text.size(), length - 1));
-}
 
 std::string gpu_of(stage::PointerCache& memories) {
   const int device = memories.first_device();
@@ -41,13 +37,13 @@ void look_at_map(const Mpi& mpi, stage::PointerCache& memories) {
   if (mpi.shape(mpi.comm_world(), world) != 0) return;
   Told mine;
   (void)gethostname(mine.host.data(), mine.host.size() - 1);
-  copy(gpu_of(memories), mine.used);
+  put_text(gpu_of(memories), mine.used);
   std::vector<Told> all(std::size_t(world.size));
   if (mpi.all_gather(mpi.comm_world(), &mine, all.data(), sizeof mine) != 0) return;
   // Only now each rank knows which it is of its host, and so what its host's map asks of it.
   const auto local = std::ranges::count(all.begin(), all.begin() + world.rank, mine.host, &Told::host);
   const auto asked = asked_gpus();
-  if (std::size_t(local) < asked.size()) copy(asked[std::size_t(local)], mine.asked);
+  if (std::size_t(local) < asked.size()) put_text(asked[std::size_t(local)], mine.asked);
   if (mpi.all_gather(mpi.comm_world(), &mine, all.data(), sizeof mine) != 0 || world.rank != 0) return;
   std::vector<GpuOfRank> ranks;
   for (const Told& each : all) ranks.push_back({each.asked.data(), each.used.data()});

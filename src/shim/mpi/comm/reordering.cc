@@ -9,6 +9,7 @@
 
 #include "base/environment.h"
 #include "comm/job_place.h"
+#include "shim/mpi/comm/fixed_text.h"
 
 namespace sennit::shim::mpi {
 
@@ -23,11 +24,6 @@ struct Place {
   int local = 0;
   int told = 0;  ///< numbers of its neighbours
 };
-
-template <std::size_t length>
-void copy(const std::string& text, std::array<char, length>& into) {
-  std::memcpy(into.data(), text.data(), std::min(text.size(), length - 1));
-}
 
 /// Collective: the numbers of all ranks; no value where MPI fails.
 std::optional<ToldByRank> gather(const Mpi& mpi, Handle comm, const std::vector<int>& mine,
@@ -90,8 +86,8 @@ std::optional<Reordered> reorder(const Mpi& mpi, Handle comm, const std::vector<
     return std::nullopt;
   const place::Process own = own_process();
   Place mine;
-  copy(own.node, mine.node);
-  copy(own.gpu, mine.gpu);
+  put_text(own.node, mine.node);
+  put_text(own.gpu, mine.gpu);
   mine.local = own.local;
   mine.told = int(told.size());
   std::vector<Place> places(std::size_t(shape.size));
