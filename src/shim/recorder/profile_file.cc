@@ -26,7 +26,7 @@ namespace sennit::shim::recorder {
 
 namespace {
 
-void say(const std::string& what) {
+void tell_user(const std::string& what) {
   std::fputs(("sennit: " + what + "\n").c_str(), stderr);
 }
 
@@ -109,12 +109,12 @@ std::unique_ptr<ProfileFile> ProfileFile::begin(const std::filesystem::path& fol
     const Status why = std::move(recorder).status();
     recorder = profile::Recorder::in_memory(profile::Recorder::kFileBytes, clock);
     if (!recorder) {
-      say(fmt::format("this process is not profiled: {}", recorder.status().text()));
+      tell_user(fmt::format("this process is not profiled: {}", recorder.status().text()));
       return nullptr;
     }
     if (made->tells_)
-      say(fmt::format("the profile is kept in memory until processes end, and lost of one that is killed: {}",
-                      why.text()));
+      tell_user(fmt::format("the profile is kept in memory until processes end, and lost of one that is killed: {}",
+                            why.text()));
   }
   made->recorder_ = std::move(*recorder);
   return made;
@@ -124,15 +124,15 @@ void ProfileFile::end() const {
   if (!link_.empty()) {
     const Status brought = profile::bring(recorder_->bytes(), link_);
     if (!brought.ok())
-      say(fmt::format("the profile of rank {} lies on {} still, where {} leads: {}", recorder_->header().rank, host_,
-                      link_.string(), brought.text()));
+      tell_user(fmt::format("the profile of rank {} lies on {} still, where {} leads: {}", recorder_->header().rank,
+                            host_, link_.string(), brought.text()));
     profile::bring_left_behind(folder_);
   }
   if (!is_in_memory_) return;
   const Status saved = profile::save(recorder_->bytes(), free_name(folder_, host_));
   if (saved.ok() || !tells_) return;
-  say(fmt::format("the profile is lost, but for this of rank {}: {}. The reason: {}", recorder_->header().rank,
-                  told_in_a_line(*recorder_), saved.text()));
+  tell_user(fmt::format("the profile is lost, but for this of rank {}: {}. The reason: {}", recorder_->header().rank,
+                        told_in_a_line(*recorder_), saved.text()));
 }
 
 }  // namespace sennit::shim::recorder

@@ -16,7 +16,8 @@ namespace sennit::shim::recorder {
 struct RegisteredAs {
   std::uint16_t function = 0;  ///< that made it, of the recorder
   std::uint64_t handle = 0, window = 0;
-  auto operator<=>(const RegisteredAs&) const = default;
+  // clang-tidy takes the zero that this compares with for a null pointer.
+  auto operator<=>(const RegisteredAs&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 /// Thread-safe.
