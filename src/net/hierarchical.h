@@ -38,8 +38,8 @@ enum class Way : std::uint8_t { rails, adapters, leaders };
 /// Says how collectives leave this rank's node.
 struct Rails {
   Way way = Way::rails;
-  /// Of this rank, to the ranks in its place in other nodes. By leaders, and by adapters where nodes are not alike,
-  /// of the node's first rank alone, else null.
+  /// Leads from this rank to the ranks in its place in other nodes. By leaders, and by adapters where nodes are not
+  /// alike, of the node's first rank alone, else null.
   Rail* rail = nullptr;
   bool alike = true;  ///< all nodes have as many ranks, which rails want
   /// By adapters alone: the ranks of this node that lead broadcasts, as many in each node; and of a rank that is one
@@ -147,7 +147,7 @@ class Hierarchical {
   Status prepare();
   /// Returns this rank's place among the leaders; no value: it is no leader.
   std::optional<std::size_t> own_lead() const;
-  /// Of a broadcast, brings a chunk from the root's memory to the leaders of its node, each its part; and from the
+  /// Brings a chunk of a broadcast from the root's memory to the leaders of its node, each its part; and from the
   /// leaders to the ranks of this node. `owner`: the leader that has a chunk which is not divided.
   Status to_leaders(const std::byte* data, const Chunk& chunk, Place root, int owner, std::byte* part,
                     device::Lane& lane);

@@ -44,7 +44,7 @@ class Offer {
   std::vector<FileDescription> files_;
 };
 
-/// What a peer offers: memory_.files is empty until they are fetched.
+/// Describes what a peer offers: memory.files is empty until they are fetched.
 struct Offered {
   device::Shareable memory;
   std::vector<FileDescription> files;

@@ -10,7 +10,7 @@
 
 namespace sennit::path {
 
-/// How one side cuts a message: into so many partitions, side by side.
+/// Says how one side cuts a message: into so many partitions, side by side.
 struct PartitionCut {
   std::uint32_t partitions = 0;
   std::uint64_t bytes_each = 0;  ///< of a partition

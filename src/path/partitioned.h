@@ -32,7 +32,7 @@
 
 namespace sennit::path {
 
-/// How an end is named, and matched: with the end at the peer that has the same tag and number.
+/// Names an end, which is matched with the end at the peer that has the same tag and number.
 struct PartitionedName {
   int peer = -1;
   bool sends = false;  ///< this end does
@@ -43,14 +43,14 @@ struct PartitionedName {
   auto operator<=>(const PartitionedName&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
-/// What the other end has told.
+/// Holds what the other end has told.
 struct OtherEnd {
   PartitionCut cut;
   std::uint64_t words = 0;  ///< of a sender: the number of its words' file
   Offered memory;           ///< of a receiver, if it has bytes
 };
 
-/// What both ends do. Thread-safe, but for close().
+/// Does what both ends have in common. Thread-safe, but for close().
 class PartitionedEnd {
  public:
   virtual ~PartitionedEnd() = default;
@@ -74,7 +74,7 @@ class PartitionedEnd {
   // For the service:
   /// Takes what the other end has told; what is told again is passed over.
   void hear(OtherEnd other);
-  /// What the proxy thread does for it.
+  /// Does what the proxy thread has to do for this end.
   Proxy::Client::Found serve();
   /// Ends it where the communicator ends: from now on it begins no copies.
   void stop();
@@ -91,7 +91,7 @@ class PartitionedEnd {
   /// Does what there is to do once both ends are known.
   virtual Proxy::Client::Found move_on() = 0;
   virtual void begin() {}
-  /// Whether the other end is there no more.
+  /// Returns whether the other end is there no more.
   virtual bool other_is_freed() const = 0;
   /// Returns why the start was not done well, once.
   virtual Status take_misuse() { return {}; }
@@ -163,7 +163,7 @@ class PartitionedSend final : public PartitionedEnd {
   const PartitionCut& senders_cut() const override { return cut_; }
 
   Status claim(std::span<const PartitionRange> ranges);
-  /// Whether the receiver has begun this start, and its memory is mapped.
+  /// Returns whether the receiver has begun this start, and its memory is mapped.
   bool may_move() const;
   void move(PartitionRange range, device::Lane& lane);
 
@@ -191,8 +191,8 @@ class PartitionedReceive final : public PartitionedEnd {
   /// Returns whether partitions of this end's cut have arrived in the latest start; true before the first. Errors:
   /// invalid_argument (out of range), those of start().
   Result<bool> arrived(PartitionRange range);
-  /// What follows in `lane` begins once they have arrived, and sees them. Waits on the host until both ends know each
-  /// other. Errors: those of arrived(), of a bounded wait, and of the lane.
+  /// Makes what follows in `lane` begin once they have arrived; it sees them. Waits on the host until both ends know
+  /// each other. Errors: those of arrived(), of a bounded wait, and of the lane.
   Status enqueue_await(PartitionRange range, device::Lane& lane);
 
  private:

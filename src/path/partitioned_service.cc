@@ -15,7 +15,7 @@ namespace sennit::path {
 
 namespace {
 
-/// What a control message says.
+/// A control message says one of these.
 enum class Told : std::uint64_t { greeting = 1, end };
 constexpr std::uint64_t kTellVersion = 1;
 

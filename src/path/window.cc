@@ -14,10 +14,10 @@ namespace sennit::path {
 
 namespace {
 
-/// Of what ranks tell each other here.
+/// Ranks of other builds may tell each other something else.
 constexpr std::uint64_t kWindowVersion = 4;
 
-/// What a rank tells of its part.
+/// A rank tells this of its part.
 struct WindowDescription {
   std::uint64_t number = 0, bytes = 0;
   std::string device;   ///< that holds it

@@ -1,5 +1,6 @@
 """Programs that open NCCL themselves, on two GPUs under the drop-in: by ctypes as vLLM does, CuPy and JAX. Their sums
-have to be right, and sennit's report has to have their calls. On one GPU (--ranks 1) it has them as NCCL's.
+have to be right, and sennit's report has to have their calls. On one GPU (--ranks 1) it has them as NCCL's, and JAX
+makes none.
 
   python tests/gpu/opened_nccl.py [--ranks N] [ctypes|cupy|jax …]
 
@@ -9,6 +10,7 @@ wrong."""
 from __future__ import annotations
 
 import argparse
+import ast
 import ctypes
 import os
 import re
@@ -70,8 +72,8 @@ def by_cupy(rank: int, folder: Path) -> float:
     """cupy.cuda.nccl."""
     cupy, nccl = import_module("cupy"), import_module("cupy.cuda.nccl")
     cupy.cuda.Device(rank).use()
-    made = ",".join(map(str, nccl.get_unique_id())).encode() if rank == 0 else None
-    unique = tuple(map(int, shared(folder, "id", made).split(b",")))
+    made = repr(nccl.get_unique_id()).encode() if rank == 0 else None  # bytes, or in older versions numbers
+    unique = ast.literal_eval(shared(folder, "id", made).decode())
     comm = nccl.NcclCommunicator(RANKS, unique, rank)
     data = cupy.full(COUNT, rank + 1, dtype=cupy.float32)
     stream = cupy.cuda.get_current_stream()
@@ -132,7 +134,7 @@ def job(name: str, ranks: int, preloaded: bool, port: int) -> list[str]:
         if process.returncode != 0 or out.strip() != str(expected(ranks))
     ]
     calls = re.findall(r"^(?:allreduce) .*$", said[0][1], re.MULTILINE)
-    if preloaded and not calls:
+    if preloaded and not calls and (ranks > 1 or name != "jax"):  # of one rank XLA makes no sum
         found.append(f"sennit saw no allreduce: {said[0][1][-1500:]}")
     for line in calls:
         print(f"opened_nccl: {name}: {' '.join(line.split())}")

@@ -1,96 +1,16 @@
-// Partitioned messages between two ranks that are threads of this process, each with a host executor of its own.
-#include "path/partitioned.h"
-
+// Partitioned messages arrive: whole, early, and in any order.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstring>
-#include <functional>
 #include <numeric>
 #include <random>
 #include <thread>
 
-#include "comm/thread_exchange.h"
-#include "machines.h"
-#include "path/partitioned_service.h"
+#include "partitioned_parties.h"
 
-// Other tests of this room have helpers of the same names.
 namespace sennit::path::partitioned_messages {
 namespace {
-
-using testing::AllOf;
-using testing::HasSubstr;
-
-/// One of two ranks.
-struct Party {
-  node::Node& node;
-  PartitionedService& service;
-  device::Memory memory;
-
-  int rank() const { return node.rank(); }
-  void meet() { ASSERT_TRUE(node.group().exchange().barrier().ok()); }
-};
-
-constexpr std::uint64_t kMost = 64 << 10;
-constexpr int kTag = 7;
-
-/// Runs work(party) on both.
-void between(const std::function<void(Party&)>& work, std::chrono::milliseconds limit = std::chrono::seconds(20)) {
-  comm::Table table(2);
-  comm::on_ranks(2, [&](int rank) {
-    auto node = node::Node::create(std::make_unique<comm::ThreadExchange>(table, rank), *device::open_host_executor(),
-                                   {rank, machine_of_the_host_executor(), limit});
-    ASSERT_TRUE(node.ok()) << node.status().text();
-    auto service = PartitionedService::create(**node);
-    ASSERT_TRUE(service.ok()) << service.status().text();
-    Party party{**node, **service, std::move(*(*node)->executor().allocate((*node)->device(), kMost))};
-    std::memset(party.memory.data(), 0, kMost);
-    party.meet();
-    work(party);
-    party.meet();
-  });
-}
-
-void must(const Status& status) {
-  ASSERT_TRUE(status.ok()) << status.text();
-}
-
-std::byte content(std::uint64_t at, unsigned start) {
-  return std::byte((at * 7 + at / 251 + start * 31) & 0xFF);
-}
-void write(Party& party, std::uint64_t begin, std::uint64_t end, unsigned start) {
-  for (std::uint64_t at = begin; at < end; ++at) party.memory.data()[at] = content(at, start);
-}
-bool holds(const Party& party, std::uint64_t begin, std::uint64_t end, unsigned start) {
-  for (std::uint64_t at = begin; at < end; ++at)
-    if (party.memory.data()[at] != content(at, start)) return false;
-  return true;
-}
-
-template <class Condition>
-void until(Condition holds_now) {
-  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(15);
-  while (!holds_now()) {
-    ASSERT_LT(std::chrono::steady_clock::now(), give_up);
-    std::this_thread::sleep_for(std::chrono::microseconds(50));
-  }
-}
-
-std::shared_ptr<PartitionedSend> send_end(Party& party, PartitionCut cut, int tag = kTag) {
-  auto made = party.service.send(party.memory.data(), cut, 1 - party.rank(), tag);
-  EXPECT_TRUE(made.ok()) << made.status().text();
-  return *made;
-}
-std::shared_ptr<PartitionedReceive> receive_end(Party& party, PartitionCut cut, int tag = kTag) {
-  auto made = party.service.receive(party.memory.data(), cut, 1 - party.rank(), tag);
-  EXPECT_TRUE(made.ok()) << made.status().text();
-  return *made;
-}
-Status ready(PartitionedSend& send, std::uint32_t partition) {
-  const PartitionRange one{partition, partition + 1};
-  return send.ready({&one, 1}, nullptr);
-}
 
 TEST(Partitioned, ArrivesForAllCutsOrdersAndStarts) {
   constexpr std::uint64_t kBytes = 180;
@@ -131,6 +51,7 @@ TEST(Partitioned, ArrivesForAllCutsOrdersAndStarts) {
 }
 
 // Whatever comes first: the ends, the starts, the partitions.
+
 TEST(Partitioned, NothingLandsBeforeTheReceiversStart) {
   const PartitionCut cut{4, 1000};
   between([&](Party& party) {
@@ -198,124 +119,6 @@ TEST(Partitioned, EndsMatchInTheOrderInWhichTheyAreMade) {
   });
 }
 
-TEST(Partitioned, DifferentNumbersOfBytesAreToldToBothEnds) {
-  between([](Party& party) {
-    const PartitionCut cut = party.rank() == 0 ? PartitionCut{18, 5} : PartitionCut{5, 17};
-    std::shared_ptr<PartitionedEnd> end;
-    if (party.rank() == 0)
-      end = send_end(party, cut);
-    else
-      end = receive_end(party, cut);
-    (void)end->start();
-    const Status status = end->wait();
-    EXPECT_EQ(status.code(), Code::mismatch);
-    EXPECT_THAT(status.text(), AllOf(HasSubstr("18 × 5 B (90 B)"), HasSubstr("5 × 17 B (85 B)"), HasSubstr("tag 7")));
-    EXPECT_EQ(end->start().code(), Code::mismatch);
-    EXPECT_EQ(end->test().status().code(), Code::mismatch);
-    EXPECT_TRUE(end->may_close().ok());
-    party.service.close(end);
-  });
-}
-
-TEST(Partitioned, MisuseMovesNothingAndIsNamedAtTheEnd) {
-  const PartitionCut cut{4, 100};
-  between([&](Party& party) {
-    if (party.rank() == 1) {
-      const auto receive = receive_end(party, cut);
-      for (unsigned start = 1; start <= 2; ++start) {
-        must(receive->start());
-        must(receive->wait());
-        EXPECT_TRUE(holds(party, 0, 400, start));
-        party.meet();
-      }
-      EXPECT_EQ(receive->arrived({2, 5}).status().code(), Code::invalid_argument);
-      party.service.close(receive);
-      return;
-    }
-    const auto send = send_end(party, cut);
-    EXPECT_THAT(ready(*send, 0).text(), HasSubstr("before start 1"));
-    write(party, 0, 400, 1);
-    must(send->start());
-    EXPECT_THAT(send->start().text(), HasSubstr("start 1 is not over"));
-    EXPECT_THAT(ready(*send, 4).text(), AllOf(HasSubstr("partitions 4 to 4"), HasSubstr("Partitions are 0 to 3")));
-    must(ready(*send, 2));
-    const PartitionRange both[] = {{0, 2}, {2, 3}};
-    EXPECT_THAT(send->ready(both, nullptr).text(), HasSubstr("partition 2 is ready twice in start 1"));
-    const PartitionRange again[] = {{0, 2}, {1, 2}};
-    EXPECT_THAT(send->ready(again, nullptr).text(), HasSubstr("partition 1 is ready twice"));
-    EXPECT_EQ(send->may_close().code(), Code::invalid_argument);
-    must(send->ready({both, 1}, nullptr));  // nothing of these calls was taken
-    must(ready(*send, 3));
-    EXPECT_THAT(send->wait().text(), HasSubstr("before start 1")) << "the first misuse is told";
-    must(send->wait());
-    party.meet();
-    write(party, 0, 400, 2);
-    must(send->start());
-    const PartitionRange all{0, 4};
-    must(send->ready({&all, 1}, nullptr));
-    must(send->wait());
-    party.meet();
-    party.service.close(send);
-  });
-}
-
-TEST(Partitioned, AWaitThatPassesItsLimitNamesWhatIsMissing) {
-  const PartitionCut cut{20, 10};
-  between(
-      [&](Party& party) {
-        if (party.rank() == 0) {
-          const auto alone = send_end(party, cut, 99);
-          must(alone->start());
-          const PartitionRange all{0, 20};
-          must(alone->ready({&all, 1}, nullptr));
-          const Status status = alone->wait();
-          EXPECT_EQ(status.code(), Code::timed_out);
-          EXPECT_THAT(status.text(),
-                      AllOf(HasSubstr("rank 1 has made no end that receives it"), HasSubstr("tag 99")));
-          const auto send = send_end(party, cut);
-          must(send->start());
-          must(ready(*send, 3));
-          EXPECT_THAT(send->wait().text(),
-                      HasSubstr("partition 0, 1, 2, 4, 5, 6, 7, 8 and 11 more was not made ready"));
-          const PartitionRange rest[] = {{0, 3}, {4, 20}};
-          must(send->ready(rest, nullptr));
-          EXPECT_THAT(send->wait().text(), HasSubstr("rank 1 has not started its end"));
-          party.meet();
-          must(send->wait());
-          return;
-        }
-        const auto receive = receive_end(party, cut);
-        party.meet();
-        must(receive->start());
-        must(receive->wait());
-      },
-      std::chrono::milliseconds(300));
-}
-
-TEST(Partitioned, AnEndWhosePeerIsFreedFails) {
-  const PartitionCut cut{1, 10};
-  between([&](Party& party) {
-    const bool sends = party.rank() == 0;
-    std::shared_ptr<PartitionedEnd> end;
-    if (sends)
-      end = send_end(party, cut);
-    else
-      end = receive_end(party, cut);
-    must(end->start());
-    if (sends) must(ready(static_cast<PartitionedSend&>(*end), 0));
-    must(end->wait());
-    if (sends) party.service.close(end);
-    party.meet();
-    if (sends) return;
-    must(end->start());
-    const Status status = end->wait();
-    EXPECT_EQ(status.code(), Code::mismatch);
-    EXPECT_THAT(status.text(), HasSubstr("rank 0 has freed its end"));
-    EXPECT_TRUE(end->may_close().ok());
-    party.service.close(end);
-  });
-}
-
 TEST(Partitioned, MessagesWithoutBytesAreStillMessages) {
   between([&](Party& party) {
     if (party.rank() == 0) {
@@ -334,6 +137,7 @@ TEST(Partitioned, MessagesWithoutBytesAreStillMessages) {
 }
 
 // Streams: what is ready there, and what waits there.
+
 TEST(Partitioned, LanesMakeReadyAndAwait) {
   const PartitionCut cut{3, 1000};
   between([&](Party& party) {
@@ -374,6 +178,7 @@ TEST(Partitioned, LanesMakeReadyAndAwait) {
 }
 
 // A partition behind a lane that has not come to it holds up none that is ready.
+
 TEST(Partitioned, APartitionOfASlowLaneHoldsUpNoOther) {
   const PartitionCut cut{2, 100};
   between([&](Party& party) {

@@ -9,7 +9,7 @@ namespace sennit::bench {
 
 namespace {
 
-/// Where each rank's process was. Errors: corrupt (a rank that is none of the job's, or has no host).
+/// Returns where each rank's process was. Errors: corrupt (a rank that is none of the job's, or has no host).
 Result<std::vector<place::Process>> processes_of(const Json& profile, int ranks, const std::string& file) {
   std::vector<place::Process> processes(static_cast<std::size_t>(ranks));
   const auto wrong = [&] {

@@ -33,7 +33,7 @@ struct Interval {
 /// Returns how long at least one of the intervals lasts, in any order: between the longest one and their sum.
 double union_of(std::vector<Interval> intervals);
 
-/// What one iteration comes to. Times are in µs.
+/// Says what one iteration comes to. Times are in µs.
 struct Metrics {
   double transfer_us = 0;         ///< union of [ready, arrived] of all parts
   double before_us = 0;           ///< of that, before the threads have joined; before + after is all of it
@@ -59,7 +59,7 @@ std::optional<double> availability_percent(const Metrics& metrics, double single
 /// wire's. Nothing where the last part arrives within the clock's resolution.
 std::optional<double> perceived_gbps(const Metrics& metrics, std::uint64_t bytes);
 
-/// The same as the public suite computes them, with its defects: a part's time begins when the ready call has
+/// Holds the times that the public suite computes, with its defects: a part's time begins when the ready call has
 /// returned; intervals are merged with the end of the one that begins last instead of the later end; and the join is
 /// another phase's mean.
 struct Published {

@@ -47,7 +47,7 @@ struct Work {
   double even_us = 0, last_us = 0;
 };
 
-/// What decides about a thread's compute.
+/// Decides how long a thread computes.
 struct Draw {
   std::uint64_t seed = 0;
   int iteration = 0, thread = 0, threads = 1;

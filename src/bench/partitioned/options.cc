@@ -18,7 +18,7 @@ constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;  // MPI counts a pa
 constexpr int kMostParts = 1024, kMostThreads = 1024;         // limits: part × tag, and a node's cores
 
 constexpr std::array kSizes = {std::uint64_t{1024}, 4 * KiB, 16 * KiB, 64 * KiB, 256 * KiB, MiB, 4 * MiB, 16 * MiB};
-/// Of a probe: two parts of half as many.
+/// A probe's messages have these sizes, each in two parts.
 constexpr std::array kProbed = {std::uint64_t{64},  KiB,     4 * KiB, 16 * KiB, 64 * KiB, 256 * KiB,
                                 std::uint64_t{MiB}, 4 * MiB, 16 * MiB};
 

@@ -43,7 +43,7 @@ struct Crew {
   int threads = 1, parts = 1;
 };
 
-/// What decides about an iteration.
+/// Holds what decides about an iteration.
 struct Plan {
   Crew crew;
   std::uint64_t bytes = 0;  ///< of the message

@@ -160,7 +160,8 @@ class Probe {
     return Json{{"works", works != 0}};
   }
 
-  /// How much earlier than the second part's MPI_Pready the first part is there, in µs, of each try; on the sender.
+  /// Returns how much earlier than the second part's MPI_Pready the first part is there, in µs, of each try; on the
+  /// sender.
   Result<std::vector<double>> leads_of(std::uint64_t bytes) {
     std::vector<double> leads;
     std::vector<std::byte> message(bytes);

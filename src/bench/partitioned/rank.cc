@@ -23,7 +23,7 @@ namespace sennit::bench::partitioned {
 
 namespace {
 
-/// What a rank says of where it runs. Ranks of one start of one kernel share its clocks.
+/// A rank says by this where it runs. Ranks of one start of one kernel share its clocks.
 struct Place {
   std::string boot;
   mpi::Cores cores;

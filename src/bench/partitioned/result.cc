@@ -39,7 +39,7 @@ struct Values {
     early.push_back(early_percent(own));
   }
 
-  /// Of all parts but the one that is ready last, those that arrive before that one is ready.
+  /// Returns how many of the parts, but for the one that is ready last, arrive before that one is ready.
   static double early_percent(const Iteration& own) {
     if (own.parts.size() < 2) return 0;
     const double ready = std::ranges::max(own.parts, {}, &Part::ready_us).ready_us;

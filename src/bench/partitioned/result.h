@@ -8,7 +8,7 @@
 
 namespace sennit::bench::partitioned {
 
-/// What is known of the ranks, and of no single iteration.
+/// Holds what is known of the ranks, and of no single iteration.
 struct Setting {
   Compute compute = Compute::spun;
   int cores = 1;  ///< that the sender's threads have for themselves

@@ -14,10 +14,11 @@ namespace sennit::bench::partitioned {
 /// Returns µs of the clock that all processes of a node share (CLOCK_MONOTONIC).
 double now_us();
 
-/// How a thread spends the time that it computes. Slept, threads that have no core each do not slow each other down.
+/// Says how a thread spends the time that it computes. Slept, threads that have no core each do not slow each other
+/// down.
 enum class Compute { spun, slept };
 
-/// What the threads did. Of the parts, arrivals are not known here.
+/// Holds what the threads did. The parts' arrivals are not known here.
 struct Ran {
   Iteration iteration;
   int code = 0;  ///< the first one that is not 0 of those that ready() returned

@@ -18,14 +18,14 @@ constexpr int kWarmUp = 2, kFewestRounds = 7, kMostRounds = 5000;
 constexpr double kSteady = 0.05;  // of the median, on either side
 constexpr std::size_t kPage = 4096;
 
-/// What the sender says before each message.
+/// The sender says this before each message.
 struct Next {
   enum Which : int { stop, own, single };
   int which = stop;
   int number = 0;
 };
 
-/// What the receiver says after it; arrivals follow.
+/// The receiver says this after the message; arrivals follow.
 struct Report {
   std::int64_t wrong_at = -1;
   double end_us = 0;

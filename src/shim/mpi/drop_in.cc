@@ -16,9 +16,9 @@ bool DropIn::start() {
   if (mpi->shape(mpi->comm_world(), world) != 0) return false;
   job.rank = world.rank;
   reporting.begin(world.rank);
-  Wishes wishes{switches.reorder, !asked_gpus().empty()};
-  const auto any =
-      agree(*mpi, world, coll::build_of(SENNIT_VERSION), memories->possible(), comm::default_wait_limit(), &wishes);
+  Requested requested{switches.reorder, !asked_gpus().empty()};
+  const auto any = agree(*mpi, world, coll::build_of(SENNIT_VERSION), memories->possible(),
+                         comm::default_wait_limit(), &requested);
   if (!any) {
     job.apart = true;
     unmatched = any.status().code() != Code::mismatch;
@@ -36,8 +36,8 @@ bool DropIn::start() {
                  stderr);
     return false;
   }
-  job.reorder = wishes.reorder;
-  job.mapped = wishes.map;
+  job.reorder = requested.reorder;
+  job.mapped = requested.map;
   if (switches.reorder && !job.reorder && job.rank == 0)
     log(LogLevel::warning, "no topology is reordered: SENNIT_REORDER=1 did not reach every rank");
   mpi->begin_to_check();

@@ -1,4 +1,5 @@
-// Which memory calls of MPI register, and which they end: windows, what is attached to them, and what MPI allocates.
+// Tells which memory calls of MPI register, and which they end: windows, what is attached to them, and what MPI
+// allocates.
 #pragma once
 
 #include <cstring>

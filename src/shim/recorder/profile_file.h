@@ -1,6 +1,6 @@
-// Where this process's profile goes: into its file as the program runs, or a file on the node, where the folder is on
-// a file system of other machines, or memory, where no file can be made; from these into the file at the process's
-// end.
+// Decides where this process's profile goes: into its file as the program runs, or a file on the node, where the
+// folder is on a file system of other machines, or memory, where no file can be made; from these into the file at the
+// process's end.
 #pragma once
 
 #include <filesystem>

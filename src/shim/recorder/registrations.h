@@ -11,7 +11,7 @@
 
 namespace sennit::shim::recorder {
 
-/// What a registration is found by when it ends: the handle or address that it has, and the window that it is part
+/// A registration is found by this when it ends: the handle or address that it has, and the window that it is part
 /// of, or 0. Handles of several kinds may be alike.
 struct RegisteredAs {
   std::uint16_t function = 0;  ///< that made it, of the recorder
@@ -35,7 +35,7 @@ class Registrations {
     const std::lock_guard lock(mutex_);
     if (const auto at = open_.find(as); at != open_.end()) end(recorder, at);
   }
-  /// Of all that is part of a window.
+  /// Ends all registrations that are part of a window.
   void end_of(profile::Recorder& recorder, std::uint64_t window) {
     const std::lock_guard lock(mutex_);
     for (auto at = open_.begin(); at != open_.end();) {

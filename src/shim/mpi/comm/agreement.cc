@@ -86,10 +86,10 @@ Status judge(const std::vector<Introduction>& introductions) {
 }  // namespace
 
 Result<bool> agree(const Mpi& mpi, const CommShape& world, std::string_view build, bool possible,
-                   comm::Clock::duration limit, Wishes* wishes) {
+                   comm::Clock::duration limit, Requested* requested) {
   Introduction mine;
   build.copy(mine.build, sizeof mine.build - 1);
-  const Wishes own = wishes != nullptr ? *wishes : Wishes();
+  const Requested own = requested != nullptr ? *requested : Requested();
   mine.flags = (possible ? kPossible : 0) | (own.reorder ? kReorder : 0) | (own.map ? kMap : 0);
   auto introductions = introduce(mpi, world, mine, limit);
   if (!introductions) return introductions.status();
@@ -98,8 +98,8 @@ Result<bool> agree(const Mpi& mpi, const CommShape& world, std::string_view buil
   const auto has = [](std::uint32_t flag) {
     return [flag](const Introduction& each) { return (each.flags & flag) != 0; };
   };
-  if (wishes != nullptr)
-    *wishes = {std::ranges::all_of(*introductions, has(kReorder)), std::ranges::all_of(*introductions, has(kMap))};
+  if (requested != nullptr)
+    *requested = {std::ranges::all_of(*introductions, has(kReorder)), std::ranges::all_of(*introductions, has(kMap))};
   return std::ranges::any_of(*introductions, has(kPossible));
 }
 

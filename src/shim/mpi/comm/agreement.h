@@ -20,17 +20,17 @@
 
 namespace sennit::shim::mpi {
 
-/// What this rank's environment asks for that all ranks have to do together.
-struct Wishes {
+/// Holds what this rank's environment asks for that all ranks have to do together.
+struct Requested {
   bool reorder = false;  ///< processes are reordered
   bool map = false;      ///< there is a map of ranks to GPUs to look at
 };
 
 /// Collective over MPI_COMM_WORLD, of shape `world`. Whether any rank can have GPU memory; `possible`: this one.
-/// `wishes`: this rank's, and afterwards those that all ranks have. Errors:
+/// `requested`: this rank's, and afterwards those that all ranks have. Errors:
 /// mismatch names two ranks with different builds; timed_out and peer_lost say that not all ranks have taken part;
 /// system_error.
 Result<bool> agree(const Mpi& mpi, const CommShape& world, std::string_view build, bool possible,
-                   comm::Clock::duration limit, Wishes* wishes = nullptr);
+                   comm::Clock::duration limit, Requested* requested = nullptr);
 
 }  // namespace sennit::shim::mpi

@@ -16,7 +16,7 @@ namespace sennit::shim::mpi {
 
 namespace {
 
-/// What a rank tells the others, as bytes; limits of the texts, which are cut alike on all ranks of a host.
+/// A rank tells the others this, as bytes; limits of the texts, which are cut alike on all ranks of a host.
 struct GpuTold {
   std::array<char, 64> host{};
   std::array<char, 48> used{}, asked{};

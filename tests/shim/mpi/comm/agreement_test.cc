@@ -36,12 +36,12 @@ TEST(Agreement, WhatAllRanksWishIsDone) {
   for (const int without : {-1, 0, 2}) {
     ThreadWorld world;
     on_threads(world, 3, [without](ThreadMpi& mpi, int thread) {
-      Wishes wishes{thread != without, true};
-      const auto any = agree(mpi, shape_of(mpi), "1.0", thread == 1, 10s, &wishes);
+      Requested requested{thread != without, true};
+      const auto any = agree(mpi, shape_of(mpi), "1.0", thread == 1, 10s, &requested);
       ASSERT_TRUE(any.ok()) << any.status().text();
       EXPECT_TRUE(*any);
-      EXPECT_EQ(wishes.reorder, without < 0);
-      EXPECT_TRUE(wishes.map);
+      EXPECT_EQ(requested.reorder, without < 0);
+      EXPECT_TRUE(requested.map);
     });
   }
 }
