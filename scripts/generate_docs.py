@@ -61,7 +61,7 @@ SCHEMAS: tuple[tuple[str, type[Part], str, str], ...] = (
     ("put-table", PutTable, "The fastest splits that were measured between two memories", "tune/tune"),
     ("profile", Profile, "What a profiled program communicated", "use/profile"),
     ("recording-cost", RecordingCost, "What recording costs calls of NCCL and training", "use/profile"),
-    ("partitioned", Partitioned, "Messages in parts, measured beside whole ones", "tune/bench-partitioned"),
+    ("partitioned", Partitioned, "Partitioned messages, measured beside whole ones", "tune/bench-partitioned"),
     ("map", RankMap, "Which rank of a program goes on which GPU", "use/map"),
 )
 

@@ -20,15 +20,15 @@ NOT_MEASURED = "not measured yet"
 
 def partitioned_sections(root: Path, figures: dict[str, str]) -> str:
     """All documents, one behind the other; adds the charts of MPI's own messages to `figures`."""
-    parts = []
+    made = []
     for name, path, document in documents(root, PARTITIONED):
         found = parse(Partitioned, document, path)
         drawn = _drawn(name, found)
         figures |= drawn
         pictures = " ".join(f"![{each}](../figures/{each})" for each in drawn)
         body = partitioned_markdown(found).strip()
-        parts += [f"### {name}", f"Source: `{path}`.", *([pictures] if pictures else []), body]
-    return "\n\n".join(parts) or NONE_YET
+        made += [f"### {name}", f"Source: `{path}`.", *([pictures] if pictures else []), body]
+    return "\n\n".join(made) or NONE_YET
 
 
 def _drawn(name: str, found: Partitioned) -> dict[str, str]:
@@ -39,7 +39,7 @@ def _drawn(name: str, found: Partitioned) -> dict[str, str]:
         return {}
     pictures = {"overhead": overheads(rows, OWN), "perceived": perceived(rows, OWN, whole_rate(found.measured))}
     if cut := [row for row in rows if row.timeline and row.partitions > 1]:
-        pictures["parts"] = gantt(max(cut, key=lambda row: (row.partitions, row.bytes)))
+        pictures["partitions"] = gantt(max(cut, key=lambda row: (row.partitions, row.bytes)))
     return {f"{name}-{kind}.svg": standalone(svg) for kind, svg in pictures.items() if svg}
 
 
@@ -66,8 +66,8 @@ def _overhead(row: Row) -> float:
     return row.overhead.median if row.overhead else 0.0
 
 
-def grows_with_parts(rows: Sequence[Row]) -> str:
-    """In how many sizes the overhead of the most parts is above that of one, beyond both intervals."""
+def grows_with_partitions(rows: Sequence[Row]) -> str:
+    """In how many sizes the overhead of the most partitions is above that of one, beyond both intervals."""
     more, sizes, largest = 0, 0, 0.0
     for size in sorted({row.bytes for row in _plain(rows)}):
         here = sorted((row for row in _plain(rows) if row.bytes == size), key=lambda row: row.partitions)
@@ -76,11 +76,11 @@ def grows_with_parts(rows: Sequence[Row]) -> str:
         sizes += 1
         more += here[-1].overhead.low > here[0].overhead.high
         largest = max(largest, here[-1].overhead.median / here[0].overhead.median)
-    return f"holds in {more} of {sizes} sizes; up to {largest:.3g} × that of one part" if sizes else NOT_MEASURED
+    return f"holds in {more} of {sizes} sizes; up to {largest:.3g} × that of one partition" if sizes else NOT_MEASURED
 
 
 def falls_with_size(rows: Sequence[Row]) -> str:
-    """The overhead of the most parts, at the smallest and at the largest size."""
+    """The overhead of the most partitions, at the smallest and at the largest size."""
     most = max((row.partitions for row in _plain(rows)), default=0)
     here = sorted((row for row in _plain(rows) if row.partitions == most), key=lambda row: row.bytes)
     if len(here) < 2:
@@ -88,7 +88,7 @@ def falls_with_size(rows: Sequence[Row]) -> str:
     first, last = here[0], here[-1]
     holds = "holds" if _overhead(first) > _overhead(last) else "does not hold"
     return (f"{holds}: {_overhead(first):.3g} at {units.size(first.bytes)}, {_overhead(last):.3g} at "
-            f"{units.size(last.bytes)} ({most} parts)")  # fmt: skip
+            f"{units.size(last.bytes)} ({most} partitions)")  # fmt: skip
 
 
 def cold_beside_hot(rows: Sequence[Row]) -> str:
@@ -110,14 +110,14 @@ def _perceived(row: Row) -> float:
 
 
 def ordinary_without_noise(rows: Sequence[Row]) -> str:
-    """Perceived bandwidth of one part over a whole message's."""
+    """Perceived bandwidth of one partition over a whole message's."""
     ratios = [
         _perceived(row) * 1e3 * row.single_us.median / row.bytes
         for row in _plain(rows) if row.partitions == 1 and row.single_us
     ]  # fmt: skip
     if not ratios:
         return NOT_MEASURED
-    return f"one part reaches {min(ratios):.2f} to {max(ratios):.2f} × what a whole message does"
+    return f"one partition reaches {min(ratios):.2f} to {max(ratios):.2f} × what a whole message does"
 
 
 def _noisy(rows: Sequence[Row]) -> list[Row]:
@@ -134,7 +134,7 @@ def peaks_in_the_middle(rows: Sequence[Row]) -> str:
     peak = max(here, key=_perceived)
     holds = "holds" if peak not in (here[0], here[-1]) else "does not hold"
     return (f"{holds}: {units.rate(_perceived(peak))} at {units.size(peak.bytes)} of {units.size(here[0].bytes)} to "
-            f"{units.size(here[-1].bytes)} ({peak.partitions} parts, {peak.noise})")  # fmt: skip
+            f"{units.size(here[-1].bytes)} ({peak.partitions} partitions, {peak.noise})")  # fmt: skip
 
 
 def drops_where_the_wire_is_full(rows: Sequence[Row]) -> str:
@@ -148,7 +148,7 @@ def drops_where_the_wire_is_full(rows: Sequence[Row]) -> str:
 
 
 def saves(rows: Sequence[Row]) -> str:
-    """In how many lines of more than one part a program gains."""
+    """In how many lines of more than one partition a program gains."""
     cut = [row for row in rows if row.partitions > 1]
     return f"sooner than a whole message in {sum(map(sooner, cut))} of {len(cut)} lines" if cut else NOT_MEASURED
 
@@ -159,16 +159,17 @@ def never(_: Sequence[Row]) -> str:
 
 
 def by_bytes_alone(_: Sequence[Row]) -> str:
-    """The public suite's partitioned Sweep3D sends a message of M in 16 parts where its threads send 16 of M."""
-    parts, claimed = 16, 15.1
-    left = f"per byte {claimed / parts:.2f} × is left of it"
+    """The public suite's partitioned Sweep3D sends a message of M in 16 partitions where its threads send 16 of M."""
+    partitions, claimed = 16, 15.1
+    left = f"per byte {claimed / partitions:.2f} × is left of it"
     return (
-        f"{NOT_MEASURED}; the public suite's threads move {parts} × the bytes of its parts and report as many: {left}"
+        f"{NOT_MEASURED}; the public suite's threads move {partitions} × the bytes of its partitions and report as "
+        f"many: {left}"
     )
 
 
 CLAIMS: tuple[tuple[str, str, Callable[[Sequence[Row]], str]], ...] = (
-    ("Overhead Results", "the number of parts correlates with overhead", grows_with_parts),
+    ("Overhead Results", "the number of partitions correlates with overhead", grows_with_partitions),
     ("Overhead Results", "overheads mostly impact small messages", falls_with_size),
     ("Overhead Results", "(a) cold cache, (b) hot cache", cold_beside_hot),
     ("Perceived Bandwidth", "without noise it is the ordinary curve of bandwidth", ordinary_without_noise),

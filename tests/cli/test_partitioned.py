@@ -52,7 +52,7 @@ def test_a_page_has_no_script_and_every_chart() -> None:
     page = partitioned_html(document())
     assert "default-src 'none'" in page
     assert "<script" not in page
-    for title in ("Overhead by parts and size (mpi)", "Perceived bandwidth, GB/s (mpi)", "Early-bird, % (mpi)",
+    for title in ("Overhead by partitions and size (mpi)", "Perceived bandwidth, GB/s (mpi)", "Early-bird, % (mpi)",
                   "Availability, % (mpi)", "16 MiB in 16 by MPI partitioned"):  # fmt: skip
         assert title in page
     assert "the wire: most of whole messages" in page
@@ -122,11 +122,11 @@ def said_of(**probe: Any) -> str:
 def test_the_verdict_of_a_probe_is_one_line() -> None:
     works, hangs = {"works": True}, {"works": False, "why": "it hung"}
     assert said_of(**early(True, True), start_all=hangs, before_start=works) == (
-        f"Partitioned helps with {MPI}: a part arrives before the others are ready, from 64 B to 64 KiB; start its "
-        "messages one by one, as MPI_Startall of two does not work."
+        f"Partitioned helps with {MPI}: a partition arrives before the others are ready, from 64 B to 64 KiB; start "
+        "its messages one by one, as MPI_Startall of two does not work."
     )
-    assert said_of(**early(False, False)).startswith(f"Partitioned does not help with {MPI}: no part arrives")
-    assert "at some sizes: a part arrives before the others are ready at 64 KiB" in said_of(**early(False, True))
+    assert said_of(**early(False, False)).startswith(f"Partitioned does not help with {MPI}: no partition arrives")
+    assert "at some sizes: a partition arrives before the others are ready at 64 KiB" in said_of(**early(False, True))
     assert said_of(early_failed={"works": None, "why": "it has none"}) == (
         f"Partitioned cannot be used with {MPI}: it has none."
     )
@@ -292,8 +292,8 @@ def test_the_doctor_says_what_to_do_instead() -> None:
     works, hangs = {"works": True}, {"works": False, "why": "it hung"}
     assert checked(**early(True, True), start_all=works, before_start=works, while_waiting=works) == (
         "works",
-        f"{MPI}: parts leave early; MPI_Startall starts two at once; parts may be ready before the receiver has "
-        "started; parts may be ready while another thread waits.",
+        f"{MPI}: partitions leave early; MPI_Startall starts two at once; partitions may be ready before the "
+        "receiver has started; partitions may be ready while another thread waits.",
         "",
     )
     state, detail, fix = checked(**early(True, True), start_all=hangs, while_waiting={"works": None})
@@ -301,7 +301,7 @@ def test_the_doctor_says_what_to_do_instead() -> None:
     assert "not so: MPI_Startall starts two at once" in detail
     assert "another thread" not in detail, "it was not asked"
     state, detail, fix = checked(**early(False, False))
-    assert "no part leaves before all are ready" in detail
-    assert "persistent_parts" in fix
+    assert "no partition leaves before all are ready" in detail
+    assert "persistent_partitions" in fix
     assert "at some sizes" in checked(**early(True, False))[1]
     assert "was not told (it hung)" in checked(early_failed=hangs)[1]

@@ -1,4 +1,4 @@
-"""The benchmark of messages in parts over the MPIs of wheels: what it asks, measures and checks."""
+"""The benchmark of messages in partitions over the MPIs of wheels: what it asks, measures and checks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import drop_in
 import pytest
 from sennit.baselines import mpi
 
-BACK_ENDS = ("single", "threads", "persistent", "persistent_parts", "mpi", "rma_flush", "rma_pscw")
+BACK_ENDS = ("single", "threads", "persistent", "persistent_partitions", "mpi", "rma_flush", "rma_pscw")
 
 
 @pytest.fixture(params=list(mpi.LIBRARIES))
@@ -46,7 +46,7 @@ def test_every_back_end_is_verified_and_measured(found: mpi.Installed) -> None:
     assert [row["back_end"] for row in rows] == [each for each in BACK_ENDS for _ in range(2)]
     for row in rows:
         if row["partitions"] == 5:
-            assert (row["state"], "no whole number of 5 parts" in row["why"]) == ("left_out", True)
+            assert (row["state"], "no whole number of 5 partitions" in row["why"]) == ("left_out", True)
             continue
         # A hang of an MPI is a row, and no failure of the benchmark.
         assert row["state"] in ("measured", "hung"), row
@@ -54,7 +54,7 @@ def test_every_back_end_is_verified_and_measured(found: mpi.Installed) -> None:
             assert row["verified"]
             assert row["rounds"] >= 7
             assert row["transfer_us"]["median"] > 0
-            assert len(row["timeline"]["parts"]) == (1 if row["back_end"] in ("single", "persistent") else 3)
+            assert len(row["timeline"]["partitions"]) == (1 if row["back_end"] in ("single", "persistent") else 3)
     assert sum(row["state"] == "measured" for row in rows) >= 6
 
 
@@ -71,7 +71,7 @@ def test_a_probe_answers_every_question(found: mpi.Installed) -> None:
     result = bench(found, "--probe", "--sizes", "64,64K")
     probe = result["probe"]
     assert [one["bytes"] for one in probe["early"]] == [64, 65536]
-    # Known of these two versions; what a part does within 20 ms depends on nothing else here.
+    # Known of these two versions; what a partition does within 20 ms depends on nothing else here.
     if "MPICH" in result["versions"]["mpi"]:
         assert not any(one["early"] for one in probe["early"])
         assert probe["start_all"]["works"]

@@ -81,7 +81,7 @@ class Heard(Outcome):
 def start(command: Sequence[str], environment: Mapping[str, str], limit_s: float, progress: Progress) -> Heard:
     """Runs a job to its end, or to the limit. Nothing of it is left."""
     # Not in a folder that is named after a test or a user: MPIs put sockets there, whose paths are to be short.
-    with tempfile.TemporaryDirectory(prefix="sennit-parts-") as folder:
+    with tempfile.TemporaryDirectory(prefix="sennit-partitions-") as folder:
         heard = Heard(progress=progress)
         run([command], [{**environment, "TMPDIR": folder}], Path(folder), limit_s, lambda *_: None, heard)
     return heard

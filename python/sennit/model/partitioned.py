@@ -1,4 +1,4 @@
-"""Messages whose parts become ready one after the other: the document of `sennit bench partitioned`.
+"""Messages whose partitions become ready one after the other: the document of `sennit bench partitioned`.
 schemas/partitioned.schema.json is generated from them; docs/tune/bench-partitioned.md says what figures mean."""
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from sennit.model.result import MeasuredOn
 PARTITIONED = "bench partitioned"
 
 SINGLE, OWN = "single", "mpi"
-BACK_ENDS = ("single", "threads", "persistent", "persistent_parts", "mpi", "rma_flush", "rma_pscw")
+BACK_ENDS = ("single", "threads", "persistent", "persistent_partitions", "mpi", "rma_flush", "rma_pscw")
 MEASURED, HUNG, FAILED, LEFT_OUT = "measured", "hung", "failed", "left_out"
 QUESTIONS = ("early", "start_all", "before_start", "while_waiting")
 
@@ -40,13 +40,13 @@ class Timeline(Part):
 
     joined_us: NonNegativeFloat
     end_us: NonNegativeFloat
-    parts: list[tuple[float, float, float]] = Field(
-        description="Of each part in the order of the buffer: its ready call begins, returns; it has arrived"
+    partitions: list[tuple[float, float, float]] = Field(
+        description="Of each partition in the order of the buffer: its ready call begins, returns; it has arrived"
     )
 
 
 class Row(Part):
-    """One message, cut into parts, by one back end. Its figures are of rounds in which a message sent whole by
+    """One message, cut into partitions, by one back end. Its figures are of rounds in which a message sent whole by
     MPI_Send took turns with it, with the same bytes and the same compute; all bytes of all rounds were compared."""
 
     back_end: str = Field(description=", ".join(BACK_ENDS))
@@ -71,7 +71,7 @@ class Row(Part):
     verified: bool = Field(default=False, description="Every byte of every round")
 
     single_us: Figure | None = Field(default=None, description="Of the whole message, from the call to arrival")
-    transfer_us: Figure | None = Field(default=None, description="Union of [ready call, arrival] of all parts")
+    transfer_us: Figure | None = Field(default=None, description="Union of [ready call, arrival] of all partitions")
     overhead: Figure | None = Field(default=None, description="transfer / single, of each round")
     perceived_gbps: Figure | None = Field(default=None, description="bytes / (last arrival - last ready call)")
     availability_percent: Figure | None = Field(
@@ -84,8 +84,8 @@ class Row(Part):
     )
     exposed_us: Figure | None = Field(default=None, description="From the join to the last arrival")
     last_us: Figure | None = Field(default=None, description="From the last ready call to the last arrival")
-    early_parts_percent: NonNegativeFloat = Field(
-        default=0, description="Of all parts but the last, those that arrived before that one was ready; median"
+    early_partitions_percent: NonNegativeFloat = Field(
+        default=0, description="Of all partitions but the last, those that arrived before that one was ready; median"
     )
     begin_us: NonNegativeFloat = Field(default=0, description="The sender's first call: MPI_Start and the like")
     as_published: Published | None = None
@@ -98,7 +98,7 @@ class Row(Part):
 
 
 class Early(Part):
-    """Of two parts, the second ready 20 ms after the first: whether the first arrives before that."""
+    """Of two partitions, the second ready 20 ms after the first: whether the first arrives before that."""
 
     bytes: PositiveInt = Field(description="Of both")
     early: bool

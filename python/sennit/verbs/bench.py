@@ -1,5 +1,5 @@
 """`sennit bench put`, and `sennit bench show` for results that were kept. collective.py adds the collectives, mpi.py
-MPI, partitioned.py messages in parts, patterns.py maps of ranks, torch.py PyTorch's collectives, training.py its
+MPI, partitioned.py partitioned messages, patterns.py maps of ranks, torch.py PyTorch's collectives, training.py its
 training."""
 
 from __future__ import annotations

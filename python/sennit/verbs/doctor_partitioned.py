@@ -14,13 +14,19 @@ from sennit.programs import launcher, places
 from sennit.programs.problem import Problem
 from sennit.verbs.mpi import Start
 
-TITLE = "MPI in parts"
+TITLE = "MPI's partitioned messages"
 SIZES = ("64", "64K")  # below and above what MPIs send at once
-INSTEAD = "See whether persistent sends, one a part, are sooner: sennit bench partitioned --vs persistent_parts,mpi"
+INSTEAD = (
+    "See whether persistent sends, one a partition, are sooner: sennit bench partitioned "
+    "--vs persistent_partitions,mpi"
+)
 SAID = {
     "start_all": ("MPI_Startall starts two at once", "start them one by one, with MPI_Start"),
-    "before_start": ("parts may be ready before the receiver has started", "let the receiver start first"),
-    "while_waiting": ("parts may be ready while another thread waits", "let no other thread wait in MPI meanwhile"),
+    "before_start": ("partitions may be ready before the receiver has started", "let the receiver start first"),
+    "while_waiting": (
+        "partitions may be ready while another thread waits",
+        "let no other thread wait in MPI meanwhile",
+    ),
 }
 
 
@@ -59,23 +65,24 @@ def _check(found: launcher.Launcher) -> Check:
 
 
 def check_of(probe: Probe, mpi: str, kind: str) -> Check:
-    """What the answers come to. It works where parts are early and nothing hangs."""
+    """What the answers come to. It works where partitions are early and nothing hangs."""
     early = bool(probe.early) and all(one.early for one in probe.early)
-    parts = ["parts leave early" if early else "no part leaves before all are ready"]
+    told = ["partitions leave early" if early else "no partition leaves before all are ready"]
     if not early and any(one.early for one in probe.early):
-        parts = ["parts leave early at some sizes"]
+        told = ["partitions leave early at some sizes"]
     if not probe.early:
-        parts = [f"whether parts leave early was not told ({probe.early_failed.why if probe.early_failed else ''})"]
+        why = probe.early_failed.why if probe.early_failed else ""
+        told = [f"whether partitions leave early was not told ({why})"]
     fixes = []
     for question, (said, instead) in SAID.items():
         answer = getattr(probe, question)
         if answer is not None and answer.works is not None:
-            parts.append(said if answer.works else f"not so: {said}")
+            told.append(said if answer.works else f"not so: {said}")
             fixes += [] if answer.works else [instead]
     fix = "; ".join(fixes)
     if not early:
         fix = f"{INSTEAD}{'; ' if fix else ''}{fix}"
-    detail = f"{mpi or kind}: {'; '.join(parts)}."
+    detail = f"{mpi or kind}: {'; '.join(told)}."
     return _made(kind, "degraded" if fix else "works", detail, fix[:1].upper() + fix[1:])
 
 

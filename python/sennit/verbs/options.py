@@ -69,7 +69,7 @@ ResultFile = Annotated[
 ]
 AsPublished = Annotated[
     bool,
-    typer.Option("--as-published", help="Also what the public suite of 2022 would say of messages in parts."),
+    typer.Option("--as-published", help="Also what the public suite of 2022 would say of partitioned messages."),
 ]
 # Of jobs of a GPU a rank, which run in turns (turns.py).
 RanksOnGpus = Annotated[int | None, typer.Option("--ranks", "-n", min=2, metavar="N", help="Default: one a GPU.")]

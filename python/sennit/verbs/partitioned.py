@@ -1,4 +1,4 @@
-"""`sennit bench partitioned`: messages whose parts become ready one after the other, by all ways that an MPI has."""
+"""`sennit bench partitioned`: messages whose partitions become ready one after the other, by all ways of an MPI."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from sennit.verbs.results import Files
 
 SIZES = "4K,64K,1M,16M"
 PARTITIONS = "1,4,16"
-VERSUS = f"{OWN},persistent_parts"
+VERSUS = f"{OWN},persistent_partitions"
 GROUPS = {"rma": ("rma_flush", "rma_pscw"), "all": BACK_ENDS}
 SECONDS = 0.5
 HANGS_S = 10.0
@@ -70,12 +70,15 @@ def partitioned(
         ),
     ] = None,
     partitions: Annotated[
-        str, typer.Option(metavar="N,…", help="Parts of a message that become ready one by one.")
+        str, typer.Option(metavar="N,…", help="Partitions of a message that become ready one by one.")
     ] = PARTITIONS,
     threads: Annotated[
         int | None,
         typer.Option(
-            min=1, metavar="N", help="That make parts ready.", show_default="one a part, as far as there are cores"
+            min=1,
+            metavar="N",
+            help="That make partitions ready.",
+            show_default="one a partition, as far as there are cores",
         ),
     ] = None,
     compute: Annotated[str, typer.Option(metavar="TIME", help="Of each thread, for example 10ms.")] = "1ms",
@@ -84,11 +87,11 @@ def partitioned(
         typer.Option(
             metavar="KIND,…",
             help="none, single:4, uniform:4, gaussian:4, exponential:4 (% of the compute), laggard:100us/MB (the "
-            "last part), or replay:FILE (µs of each thread, a line an iteration).",
+            "last partition), or replay:FILE (µs of each thread, a line an iteration).",
         ),
     ] = "none",
     order: Annotated[
-        str, typer.Option(metavar="KIND,…", help="Of parts: linear, inverse, stride:4, random, burst:8.")
+        str, typer.Option(metavar="KIND,…", help="Of partitions: linear, inverse, stride:4, random, burst:8.")
     ] = "linear",
     cache: Annotated[str, typer.Option(metavar="KIND,…", help="hot, cold, or both.")] = "hot",
     versus: Annotated[
@@ -114,7 +117,7 @@ def partitioned(
     markdown_file: Markdown = None,
     html_file: Html = None,
 ) -> None:
-    """Measure whether partitioned messages help with this MPI: parts that leave as soon as a thread is done with
+    """Measure whether partitioned messages help with this MPI: partitions that leave as soon as a thread is done with
     them, beside the whole message once all threads are.
 
     Two ranks on one node, host buffers. Every byte of every message is checked, outside what is timed."""
@@ -248,9 +251,9 @@ def write_gantt(document: Any, origin: str, asked: str, svg: Path | None) -> Non
     check_files(svg)
     found = parse(Partitioned, document, origin)
     size, _, rest = asked.partition(":")
-    parts, _, back_end = rest.partition(":")
+    partitions, _, back_end = rest.partition(":")
     try:
-        wanted = units.bytes_of(size), int(parts)
+        wanted = units.bytes_of(size), int(partitions)
     except ValueError:
         raise Problem(f"--gantt: {asked!r} is no SIZE:PARTITIONS", "Such as --gantt 16M:16", Exit.USAGE) from None
     rows = [row for row in found.measured if (row.bytes, row.partitions) == wanted and row.timeline]

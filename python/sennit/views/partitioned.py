@@ -1,4 +1,4 @@
-"""Messages in parts, as tables, as Markdown, as a page and as CSV: the answer first."""
+"""Partitioned messages, as tables, as Markdown, as a page and as CSV: the answer first."""
 
 from __future__ import annotations
 
@@ -22,24 +22,25 @@ from sennit.views.text_table import Table, print_part
 FIGURES = ("single_us", "transfer_us", "overhead", "perceived_gbps", "availability_percent", "early_bird_percent",
            "saved_us", "exposed_us", "last_us")  # fmt: skip
 AXES = ("back_end", "bytes", "partitions", "threads", "compute_us", "computed", "noise", "order", "cache", "crowded",
-        "state", "why", "messages", "rounds", "steady", "verified", "early_parts_percent", "begin_us")  # fmt: skip
-NAMES = {"persistent_parts": "a persistent send a part", "mpi": "MPI partitioned", "rma_flush": "put and flush",
-         "rma_pscw": "put, start and complete", "threads": "a send a part",
+        "state", "why", "messages", "rounds", "steady", "verified", "early_partitions_percent",
+        "begin_us")  # fmt: skip
+NAMES = {"persistent_partitions": "a persistent send a partition", "mpi": "MPI partitioned",
+         "rma_flush": "put and flush", "rma_pscw": "put, start and complete", "threads": "a send a partition",
          "persistent": "persistent", SINGLE: "whole"}  # fmt: skip
 ASKED = {
-    "early": "A part arrives before another one is ready",
+    "early": "A partition arrives before another one is ready",
     "start_all": "MPI_Startall of two partitioned messages",
-    "before_start": "Parts that are ready before the receiver's MPI_Start",
-    "while_waiting": "Parts that are ready while another thread waits",
+    "before_start": "Partitions that are ready before the receiver's MPI_Start",
+    "while_waiting": "Partitions that are ready while another thread waits",
 }
 HOW = (
-    "Medians of rounds in which the parts took turns with a whole message (MPI_Send once all threads have joined) of "
-    "the same bytes after the same compute; in brackets where the median lies in 19 of 20 runs. Overhead: the time "
-    "in which some part travels, from its ready call to its arrival, over the whole message's. Perceived: bytes over "
-    "the time from the last ready call to the last arrival. Exposed: from the threads' join to the last arrival. "
-    "Saved: how much earlier the last part is there than the whole message of the same round, compute and all. "
-    "Early-bird: of the time in which some part travels, what is before the join. Arrivals are taken by the clock "
-    "that both ranks share. Every byte of every message was compared."
+    "Medians of rounds in which the partitions took turns with a whole message (MPI_Send once all threads have "
+    "joined) of the same bytes after the same compute; in brackets where the median lies in 19 of 20 runs. Overhead: "
+    "the time in which some partition travels, from its ready call to its arrival, over the whole message's. "
+    "Perceived: bytes over the time from the last ready call to the last arrival. Exposed: from the threads' join to "
+    "the last arrival. Saved: how much earlier the last partition is there than the whole message of the same round, "
+    "compute and all. Early-bird: of the time in which some partition travels, what is before the join. Arrivals are "
+    "taken by the clock that both ranks share. Every byte of every message was compared."
 )
 
 
@@ -67,10 +68,10 @@ def verdict(found: Partitioned) -> str:
             "difference from a whole message beyond its interval; raise --seconds, or leave the machine alone."
         )
     if better and len(better) >= len(worse):
-        best = max(better, key=saved_part)
+        best = max(better, key=saved_share)
         return (
             f"Partitioned helps with {found.mpi} in {count}: all is there sooner than a whole message, at best by "
-            f"{saved_part(best):.2g} × what that takes ({_line(best)}){_worse(worse)}."
+            f"{saved_share(best):.2g} × what that takes ({_line(best)}){_worse(worse)}."
         )
     return f"Partitioned does not help with {found.mpi}: all is there sooner in {count}{_worse(worse)}."
 
@@ -78,15 +79,15 @@ def verdict(found: Partitioned) -> str:
 def _worse(rows: Sequence[Row]) -> str:
     if not rows:
         return ""
-    most = min(rows, key=saved_part)
-    return f"; in {len(rows)} it is later, at worst by {-saved_part(most):.2g} × a whole message ({_line(most)})"
+    most = min(rows, key=saved_share)
+    return f"; in {len(rows)} it is later, at worst by {-saved_share(most):.2g} × a whole message ({_line(most)})"
 
 
 def _line(row: Row) -> str:
     return f"{units.size(row.bytes)} in {row.partitions}"
 
 
-def saved_part(row: Row) -> float:
+def saved_share(row: Row) -> float:
     """What is saved, in whole messages' times."""
     known = row.saved_us and row.single_us and row.single_us.median > 0
     return row.saved_us.median / row.single_us.median if known and row.saved_us and row.single_us else 0.0
@@ -108,8 +109,8 @@ def probe_verdict(probe: Probe, mpi: str) -> str:
         said
         for said, answer in (
             ("start its messages one by one, as MPI_Startall of two does not work", probe.start_all),
-            ("make no part ready before the receiver has started", probe.before_start),
-            ("make no part ready while another thread waits", probe.while_waiting),
+            ("make no partition ready before the receiver has started", probe.before_start),
+            ("make no partition ready while another thread waits", probe.while_waiting),
         )
         if answer is not None and answer.works is False
     ]
@@ -120,19 +121,22 @@ def probe_verdict(probe: Probe, mpi: str) -> str:
         return f"Partitioned cannot be used with {mpi}{why}{trap}."
     span = f"{units.size(probe.early[0].bytes)} to {units.size(probe.early[-1].bytes)}"
     if len(early) == len(probe.early):
-        return f"Partitioned helps with {mpi}: a part arrives before the others are ready, from {span}{trap}."
+        return f"Partitioned helps with {mpi}: a partition arrives before the others are ready, from {span}{trap}."
     if not early:
-        return f"Partitioned does not help with {mpi}: no part arrives before all are ready, from {span}{trap}."
+        return f"Partitioned does not help with {mpi}: no partition arrives before all are ready, from {span}{trap}."
     which = ", ".join(units.size(one.bytes) for one in early)
-    return f"Partitioned helps with {mpi} at some sizes: a part arrives before the others are ready at {which}{trap}."
+    return (
+        f"Partitioned helps with {mpi} at some sizes: a partition arrives before the others are ready at "
+        f"{which}{trap}."
+    )
 
 
 # ---- tables --------------------------------------------------------------------------------------------------------
 
 
 def sections(found: Partitioned, *, as_published: bool = False) -> list[Section]:
-    """What was asked, then a part for each noise, order, cache and compute."""
-    parts = [_asked(found.probe)] if found.probe is not None else []
+    """What was asked, then a section for each noise, order, cache and compute."""
+    made = [_asked(found.probe)] if found.probe is not None else []
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in found.rows:
         conditions = (
@@ -144,11 +148,11 @@ def sections(found: Partitioned, *, as_published: bool = False) -> list[Section]
         wires[conditions] = max(wires.get(conditions, 0.0), whole_rate(rows))
     for (back_end, conditions), rows in groups.items():
         tables = [_table(rows, wires[conditions]), *([_published(rows)] if as_published else [])]
-        parts.append(
+        made.append(
             Section(f"{spoken(back_end)}: {conditions}", [one for one in tables if one.lines], _sentences(rows),
                     partial(charts, rows, wires[conditions]))
         )  # fmt: skip
-    return parts
+    return made
 
 
 def _asked(probe: Probe) -> Section:
@@ -166,7 +170,7 @@ def _asked(probe: Probe) -> Section:
         "What MPI's partitioned messages do",
         [Table(("what", "answer", "how much before the other is ready, or why"), lines,
                left=("what", "answer", "how much before the other is ready, or why"))],
-        ["Of two parts, the second is ready 20 ms after the first; what does not end within 5 s is a no."],
+        ["Of two partitions, the second is ready 20 ms after the first; what does not end within 5 s is a no."],
     )  # fmt: skip
 
 
@@ -198,7 +202,7 @@ def _table(rows: Sequence[Row], wire: float) -> Table:
              _percent(row.early_bird_percent), _median(row.exposed_us), _interval(row.saved_us), str(row.rounds)]
         )  # fmt: skip
         verdicts.append({"saved µs": "faster" if sooner(row) else "slower" if later(row) else ""})
-    headings = ("size", "parts", "threads", "whole µs", "overhead", "perceived GB/s", "× wire", "available %",
+    headings = ("size", "partitions", "threads", "whole µs", "overhead", "perceived GB/s", "× wire", "available %",
                 "early-bird %", "exposed µs", "saved µs", "rounds")  # fmt: skip
     less = [["rounds"], ["× wire"], ["threads"], ["perceived GB/s"], ["available %"], ["exposed µs"]]
     return Table(headings, lines, verdicts, less=less)
@@ -214,17 +218,17 @@ def _published(rows: Sequence[Row]) -> Table:
         for row in rows if row.is_measured and row.as_published
     ]  # fmt: skip
     pair = ("overhead", "perceived GB/s", "available %", "early-bird %")
-    return Table(("size", "parts", *(each for one in pair for each in (one, "as published"))), lines)
+    return Table(("size", "partitions", *(each for one in pair for each in (one, "as published"))), lines)
 
 
 def _sentences(rows: Sequence[Row]) -> list[str]:
     said = []
     cut = [row for row in rows if row.is_measured and row.partitions > 1]
     if cut and cut[0].back_end != SINGLE:
-        early = sum(row.early_parts_percent >= 50 for row in cut)
+        early = sum(row.early_partitions_percent >= 50 for row in cut)
         said.append(
-            f"Of {len(cut)} lines of more than one part all is there sooner than a whole message in "
-            f"{sum(map(sooner, cut))}, later in {sum(map(later, cut))}; most parts are early in {early}."
+            f"Of {len(cut)} lines of more than one partition all is there sooner than a whole message in "
+            f"{sum(map(sooner, cut))}, later in {sum(map(later, cut))}; most partitions are early in {early}."
         )
     for row in rows:
         if not row.is_measured:

@@ -1,5 +1,5 @@
-"""The charts of messages in parts: overhead by size and parts, perceived bandwidth beside the wire's, early-bird and
-availability, and when each part of one message was ready and there."""
+"""The charts of partitioned messages: overhead by size and partitions, perceived bandwidth beside the wire's,
+early-bird and availability, and when each partition of one message was ready and there."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ def _axes(rows: Sequence[Row]) -> tuple[list[int], list[int]]:
 
 
 def overheads(rows: Sequence[Row], back_end: str) -> str:
-    """A cell for each size and number of parts."""
-    sizes, parts = _axes(rows)
+    """A cell for each size and number of partitions."""
+    sizes, partitions = _axes(rows)
     values = {}
     for row in rows:
         if row.overhead and row.overhead.median > 0:
             said = (f"{units.size(row.bytes)} in {row.partitions}: {row.overhead.median:.3g} "
                     f"({row.overhead.low:.3g}…{row.overhead.high:.3g})")  # fmt: skip
-            values[(parts.index(row.partitions), sizes.index(row.bytes))] = (row.overhead.median, said)
+            values[(partitions.index(row.partitions), sizes.index(row.bytes))] = (row.overhead.median, said)
     return ratio_grid(
-        f"Overhead by parts and size ({back_end})", [*map(str, parts)], [*map(units.size, sizes)], values
+        f"Overhead by partitions and size ({back_end})", [*map(str, partitions)], [*map(units.size, sizes)], values
     )
 
 
@@ -66,17 +66,18 @@ def rate_axis(rates: Sequence[float]) -> Axis:
 
 
 def perceived(rows: Sequence[Row], back_end: str, wire: float) -> str:
-    """A line for each number of parts, and what whole messages reach at most: it is passed where parts were early."""
-    sizes, parts = _axes(rows)
+    """A line for each number of partitions, and what whole messages reach at most: where partitions were early it is
+    passed."""
+    sizes, partitions = _axes(rows)
     series = []
-    for count in parts[: len(COLOURS)]:
+    for count in partitions[: len(COLOURS)]:
         points = [
             Point(row.bytes, row.perceived_gbps.median, 0, f"{units.size(row.bytes)}: "
                   f"{units.rate(row.perceived_gbps.median)}")
             for row in sorted(rows, key=lambda row: row.bytes)
             if row.partitions == count and row.perceived_gbps and row.perceived_gbps.median > 0
         ]  # fmt: skip
-        series.append(Series(f"{count} {'part' if count == 1 else 'parts'}", points))
+        series.append(Series(f"{count} {'partition' if count == 1 else 'partitions'}", points))
     shown = [point.y for one in series for point in one.points]
     if not shown or wire <= 0:
         return ""
@@ -86,17 +87,17 @@ def perceived(rows: Sequence[Row], back_end: str, wire: float) -> str:
 
 
 def percents(rows: Sequence[Row], title: str, figure: Callable[[Row], object]) -> str:
-    """A line for each number of parts."""
-    sizes, parts = _axes(rows)
+    """A line for each number of partitions."""
+    sizes, partitions = _axes(rows)
     series = []
-    for count in parts[: len(COLOURS)]:
+    for count in partitions[: len(COLOURS)]:
         points = []
         for row in sorted(rows, key=lambda row: row.bytes):
             value = getattr(figure(row), "median", None)
             if row.partitions == count and value is not None:
                 shown = max(-100.0, value)  # far below 0 the chart would show nothing else
                 points.append(Point(row.bytes, shown, 0, f"{units.size(row.bytes)}: {value:.0f} %"))
-        series.append(Series(f"{count} {'part' if count == 1 else 'parts'}", points))
+        series.append(Series(f"{count} {'partition' if count == 1 else 'partitions'}", points))
     values = [point.y for one in series for point in one.points]
     if not values:
         return ""
@@ -104,18 +105,18 @@ def percents(rows: Sequence[Row], title: str, figure: Callable[[Row], object]) -
 
 
 def gantt(row: Row) -> str:
-    """One round: each part's ready call, and its way to the receiver."""
+    """One round: each partition's ready call, and its way to the receiver."""
     assert row.timeline is not None
     lines = []
-    for part, (ready, returned, arrived) in enumerate(row.timeline.parts):
+    for partition, (ready, returned, arrived) in enumerate(row.timeline.partitions):
         said = f"ready at {ready:.1f} µs, the call took {returned - ready:.1f} µs, there at {arrived:.1f} µs"
         # The call may outlast the way: it is drawn above, so that both are seen.
         bars = [Bar(ready, max(ready, arrived), 0), Bar(ready, returned, 1)]
-        lines.append(Line(str(part), said, bars))
+        lines.append(Line(str(partition), said, bars))
     title = (
         f"{units.size(row.bytes)} in {row.partitions} by {'MPI partitioned' if row.back_end == OWN else row.back_end}"
     )
     return gantt_chart(
-        f"{title}: when each part is ready and there", lines, ("on its way", "the ready call"),
+        f"{title}: when each partition is ready and there", lines, ("on its way", "the ready call"),
         [(row.timeline.joined_us, "threads have joined")], "µs",
     )  # fmt: skip

@@ -11,7 +11,7 @@ std::string_view name(BackEnd back_end) {
     case BackEnd::single: return "single";
     case BackEnd::threads: return "threads";
     case BackEnd::persistent: return "persistent";
-    case BackEnd::persistent_parts: return "persistent_parts";
+    case BackEnd::persistent_partitions: return "persistent_partitions";
     case BackEnd::mpi: return "mpi";
     case BackEnd::rma_flush: return "rma_flush";
     case BackEnd::rma_pscw: break;

@@ -1,4 +1,4 @@
-// One rank's end of a message of parts, whatever sends it.
+// One rank's end of a message of partitions, whatever sends it.
 #pragma once
 
 #include <cstddef>
@@ -11,25 +11,25 @@
 
 namespace sennit::bench::partitioned {
 
-/// `data`: `bytes` of them, a multiple of `parts`; the caller's, as long as there is an End of it.
+/// `data`: `bytes` of them, a multiple of `partitions`; the caller's, as long as there is an End of it.
 struct Message {
   std::byte* data = nullptr;
   std::uint64_t bytes = 0;
-  int parts = 1;
-  std::uint64_t each() const { return bytes / static_cast<unsigned>(parts); }
+  int partitions = 1;
+  std::uint64_t each() const { return bytes / static_cast<unsigned>(partitions); }
 };
 
-/// The sender calls begin(), ready() of each part, finish(); the receiver begin(), arrived() until all parts are
-/// there, finish(); and again. The receiver's begin() is done before the sender's begins, but where a probe wants it
-/// otherwise. The message of a back end that sends it whole has one part.
+/// The sender calls begin(), ready() of each partition, finish(); the receiver begin(), arrived() until all
+/// partitions are there, finish(); and again. The receiver's begin() is done before the sender's begins, but where a
+/// probe wants it otherwise. The message of a back end that sends it whole has one partition.
 class End {
  public:
   virtual ~End() = default;
   virtual void begin() = 0;
-  /// Says that a part may leave. From any thread, of each part one; returns MPI's code.
-  virtual int ready(int part) = 0;
-  /// Returns whether a part is there. It does not wait, and has MPI make progress; after true not asked again.
-  virtual bool arrived(int part) = 0;
+  /// Says that a partition may leave. From any thread, of each partition one; returns MPI's code.
+  virtual int ready(int partition) = 0;
+  /// Returns whether a partition is there. It does not wait, and has MPI make progress; after true not asked again.
+  virtual bool arrived(int partition) = 0;
   virtual void finish() = 0;
 
   /// Returns the first error of any of these calls, but of ready(), which returns its own.

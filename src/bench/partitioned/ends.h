@@ -30,13 +30,13 @@ class EndOf : public End {
 
  protected:
   using Request = typename Abi::Request;
-  static constexpr int kFirstTag = 16;  // of parts; those below are of what ranks tell each other
+  static constexpr int kFirstTag = 16;  // of partitions; those below are of what ranks tell each other
   static constexpr int kDoneTag = 1;
 
   static auto* ignore() { return reinterpret_cast<typename Abi::Status*>(Abi::kStatusIgnore); }
-  std::byte* at(int part) const { return message_.data + static_cast<unsigned>(part) * message_.each(); }
+  std::byte* at(int partition) const { return message_.data + static_cast<unsigned>(partition) * message_.each(); }
   int count() const { return static_cast<int>(message_.each()); }
-  int tag(int part) const { return kFirstTag + part; }
+  int tag(int partition) const { return kFirstTag + partition; }
   bool test(Request& request) {
     int flag = 0;
     this->check(call_.test(&request, &flag, ignore()), "MPI_Test");
@@ -48,50 +48,50 @@ class EndOf : public End {
   const Message message_;
 };
 
-/// BackEnd::single and threads: a blocking send of each part, and a receive of each that is posted before.
+/// BackEnd::single and threads: a blocking send of each partition, and a receive of each that is posted before.
 template <class Abi>
 class SendEnd final : public EndOf<Abi> {
   using Base = EndOf<Abi>;
 
  public:
   SendEnd(const Sides<Abi>& sides, const Message& message)
-      : Base(sides, message), requests_(std::size_t(message.parts)) {}
+      : Base(sides, message), requests_(std::size_t(message.partitions)) {}
 
   void begin() override {
-    for (int part = 0; part < this->message_.parts && !this->sides_.sends; ++part)
-      this->check(this->call_.irecv(this->at(part), this->count(), this->sides_.byte, this->sides_.peer(),
-                                    this->tag(part), this->sides_.comm, &requests_[std::size_t(part)]),
+    for (int partition = 0; partition < this->message_.partitions && !this->sides_.sends; ++partition)
+      this->check(this->call_.irecv(this->at(partition), this->count(), this->sides_.byte, this->sides_.peer(),
+                                    this->tag(partition), this->sides_.comm, &requests_[std::size_t(partition)]),
                   "MPI_Irecv");
   }
-  int ready(int part) override {
-    return this->call_.send(this->at(part), this->count(), this->sides_.byte, this->sides_.peer(), this->tag(part),
-                            this->sides_.comm);
+  int ready(int partition) override {
+    return this->call_.send(this->at(partition), this->count(), this->sides_.byte, this->sides_.peer(),
+                            this->tag(partition), this->sides_.comm);
   }
-  bool arrived(int part) override { return this->test(requests_[std::size_t(part)]); }
+  bool arrived(int partition) override { return this->test(requests_[std::size_t(partition)]); }
   void finish() override {}
 
  private:
   std::vector<typename Abi::Request> requests_;
 };
 
-/// BackEnd::persistent and persistent_parts.
+/// BackEnd::persistent and persistent_partitions.
 template <class Abi>
 class PersistentEnd final : public EndOf<Abi> {
   using Base = EndOf<Abi>;
 
  public:
   PersistentEnd(const Sides<Abi>& sides, const Message& message)
-      : Base(sides, message), requests_(std::size_t(message.parts)) {
-    for (int part = 0; part < message.parts; ++part) {
-      auto* const request = &requests_[std::size_t(part)];
+      : Base(sides, message), requests_(std::size_t(message.partitions)) {
+    for (int partition = 0; partition < message.partitions; ++partition) {
+      auto* const request = &requests_[std::size_t(partition)];
       const auto make = sides.sends ? this->call_.send_init : nullptr;
       if (make != nullptr)
-        this->check(
-            make(this->at(part), this->count(), sides.byte, sides.peer(), this->tag(part), sides.comm, request),
-            "MPI_Send_init");
+        this->check(make(this->at(partition), this->count(), sides.byte, sides.peer(), this->tag(partition),
+                         sides.comm, request),
+                    "MPI_Send_init");
       else
-        this->check(this->call_.recv_init(this->at(part), this->count(), sides.byte, sides.peer(), this->tag(part),
-                                          sides.comm, request),
+        this->check(this->call_.recv_init(this->at(partition), this->count(), sides.byte, sides.peer(),
+                                          this->tag(partition), sides.comm, request),
                     "MPI_Recv_init");
     }
   }
@@ -103,8 +103,8 @@ class PersistentEnd final : public EndOf<Abi> {
     for (auto& request : requests_)
       if (!this->sides_.sends) this->check(this->call_.start(&request), "MPI_Start");
   }
-  int ready(int part) override { return this->call_.start(&requests_[std::size_t(part)]); }
-  bool arrived(int part) override { return this->test(requests_[std::size_t(part)]); }
+  int ready(int partition) override { return this->call_.start(&requests_[std::size_t(partition)]); }
+  bool arrived(int partition) override { return this->test(requests_[std::size_t(partition)]); }
   void finish() override {
     for (auto& request : requests_)
       if (this->sides_.sends) this->check(this->call_.wait(&request, this->ignore()), "MPI_Wait");
@@ -122,21 +122,21 @@ class PartitionedEnd final : public EndOf<Abi> {
  public:
   PartitionedEnd(const Sides<Abi>& sides, const Message& message, int tag = Base::kFirstTag) : Base(sides, message) {
     if (sides.sends)
-      this->check(this->call_.psend_init(message.data, message.parts, this->count(), sides.byte, sides.peer(), tag,
-                                         sides.comm, sides.info, &request_),
+      this->check(this->call_.psend_init(message.data, message.partitions, this->count(), sides.byte, sides.peer(),
+                                         tag, sides.comm, sides.info, &request_),
                   "MPI_Psend_init");
     else
-      this->check(this->call_.precv_init(message.data, message.parts, this->count(), sides.byte, sides.peer(), tag,
-                                         sides.comm, sides.info, &request_),
+      this->check(this->call_.precv_init(message.data, message.partitions, this->count(), sides.byte, sides.peer(),
+                                         tag, sides.comm, sides.info, &request_),
                   "MPI_Precv_init");
   }
   ~PartitionedEnd() override { (void)this->call_.request_free(&request_); }
 
   void begin() override { this->check(this->call_.start(&request_), "MPI_Start"); }
-  int ready(int part) override { return this->call_.pready(part, request_); }
-  bool arrived(int part) override {
+  int ready(int partition) override { return this->call_.pready(partition, request_); }
+  bool arrived(int partition) override {
     int flag = 0;
-    this->check(this->call_.parrived(request_, part, &flag), "MPI_Parrived");
+    this->check(this->call_.parrived(request_, partition, &flag), "MPI_Parrived");
     return flag != 0 || !this->status().ok();
   }
   void finish() override { this->check(this->call_.wait(&request_, this->ignore()), "MPI_Wait"); }
@@ -148,7 +148,7 @@ class PartitionedEnd final : public EndOf<Abi> {
   typename Abi::Request request_{};
 };
 
-/// Both back ends of one-sided calls: a window over the receiver's message and a word for each part behind it.
+/// Both back ends of one-sided calls: a window over the receiver's message and a word for each partition behind it.
 template <class Abi>
 class WindowEnd : public EndOf<Abi> {
   using Base = EndOf<Abi>;
@@ -162,9 +162,9 @@ class WindowEnd : public EndOf<Abi> {
   ~WindowEnd() override { (void)this->call_.win_free(&win_); }
 
  protected:
-  int put(int part) {
-    const auto place = static_cast<shim::mpi::Aint>(static_cast<unsigned>(part) * this->message_.each());
-    return this->call_.put(this->at(part), this->count(), this->sides_.byte, this->sides_.peer(), place,
+  int put(int partition) {
+    const auto place = static_cast<shim::mpi::Aint>(static_cast<unsigned>(partition) * this->message_.each());
+    return this->call_.put(this->at(partition), this->count(), this->sides_.byte, this->sides_.peer(), place,
                            this->count(), this->sides_.byte, win_);
   }
 
@@ -192,7 +192,7 @@ class StartedWindowEnd final : public WindowEnd<Abi> {
     else
       this->check(this->call_.win_post(peer_, 0, this->win_), "MPI_Win_post");
   }
-  int ready(int part) override { return this->put(part); }
+  int ready(int partition) override { return this->put(partition); }
   bool arrived(int) override {
     if (is_complete_) return true;
     int flag = 0;
@@ -205,7 +205,7 @@ class StartedWindowEnd final : public WindowEnd<Abi> {
 
  private:
   typename Abi::Group peer_{};
-  bool is_complete_ = false;  // the receiver's epoch, of all parts at once
+  bool is_complete_ = false;  // the receiver's epoch, of all partitions at once
 };
 
 template <class Abi>
@@ -214,7 +214,7 @@ class FlushedWindowEnd final : public WindowEnd<Abi> {
 
  public:
   FlushedWindowEnd(const Sides<Abi>& sides, const Message& message)
-      : Base(sides, message), words_(std::size_t(message.parts)), sent_(std::size_t(message.parts)) {
+      : Base(sides, message), words_(std::size_t(message.partitions)), sent_(std::size_t(message.partitions)) {
     const auto bytes = sides.sends ? 0 : static_cast<shim::mpi::Aint>(words_.size() * sizeof(std::uint64_t));
     this->check(
         this->call_.win_create(sides.sends ? nullptr : words_.data(), bytes, 1, sides.info, sides.comm, &said_),
@@ -239,13 +239,13 @@ class FlushedWindowEnd final : public WindowEnd<Abi> {
                 "MPI_Irecv");
     is_done_ = false;
   }
-  int ready(int part) override {
+  int ready(int partition) override {
     const int peer = this->sides_.peer();
-    if (const int code = this->put(part); code != 0) return code;
+    if (const int code = this->put(partition); code != 0) return code;
     if (const int code = this->call_.win_flush(peer, this->win_); code != 0) return code;
-    std::uint64_t& word = sent_[std::size_t(part)];
+    std::uint64_t& word = sent_[std::size_t(partition)];
     word = round_;
-    const auto place = static_cast<shim::mpi::Aint>(std::size_t(part) * sizeof word);
+    const auto place = static_cast<shim::mpi::Aint>(std::size_t(partition) * sizeof word);
     if (const int code = this->call_.put(&word, int(sizeof word), this->sides_.byte, peer, place, int(sizeof word),
                                          this->sides_.byte, said_);
         code != 0)
@@ -253,9 +253,9 @@ class FlushedWindowEnd final : public WindowEnd<Abi> {
     return this->call_.win_flush(peer, said_);
   }
   /// The receiver's MPI is given time: where one-sided calls are messages inside, nobody else receives them.
-  bool arrived(int part) override {
+  bool arrived(int partition) override {
     if (!is_done_) is_done_ = this->test(ending_);
-    std::atomic_ref word(words_[std::size_t(part)]);
+    std::atomic_ref word(words_[std::size_t(partition)]);
     return word.load(std::memory_order_acquire) == round_ || !this->status().ok();
   }
   void finish() override {
@@ -282,7 +282,7 @@ std::unique_ptr<End> make_end(BackEnd back_end, const Sides<Abi>& sides, const M
     case BackEnd::single:
     case BackEnd::threads: return std::make_unique<SendEnd<Abi>>(sides, message);
     case BackEnd::persistent:
-    case BackEnd::persistent_parts: return std::make_unique<PersistentEnd<Abi>>(sides, message);
+    case BackEnd::persistent_partitions: return std::make_unique<PersistentEnd<Abi>>(sides, message);
     case BackEnd::mpi: return std::make_unique<PartitionedEnd<Abi>>(sides, message);
     case BackEnd::rma_flush: return std::make_unique<FlushedWindowEnd<Abi>>(sides, message);
     case BackEnd::rma_pscw: break;

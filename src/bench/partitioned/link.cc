@@ -31,7 +31,7 @@ class LinkOf final : public Link {
   }
 
   Result<std::unique_ptr<End>> open(BackEnd back_end, const Message& message, int number) override {
-    const Sides<Abi> sides{call_, parts_, byte_, info_, sends()};
+    const Sides<Abi> sides{call_, partitions_, byte_, info_, sends()};
     auto end = back_end == BackEnd::mpi ? std::make_unique<PartitionedEnd<Abi>>(sides, message, kFirstTag + number)
                                         : make_end<Abi>(back_end, sides, message);
     if (!end->status().ok()) return end->status();
@@ -56,7 +56,7 @@ class LinkOf final : public Link {
   Status meet() override { return from_code(call_.barrier.blocking(words_), "MPI_Barrier"); }
 
   void finish() override {
-    (void)call_.comm_free(&parts_);
+    (void)call_.comm_free(&partitions_);
     (void)call_.comm_free(&words_);
     (void)call_.info_free(&info_);
     (void)call_.finalize();
@@ -94,14 +94,14 @@ class LinkOf final : public Link {
     byte_ = library_->byte();
     const auto world = shim::mpi::from_handle<typename Abi::Comm>(library_->comm_world());
     // Each code is of a call that all before must have made possible.
-    if (auto status = from_code(call_.comm_dup(world, &parts_), "MPI_Comm_dup"); !status) return status;
+    if (auto status = from_code(call_.comm_dup(world, &partitions_), "MPI_Comm_dup"); !status) return status;
     if (auto status = from_code(call_.comm_dup(world, &words_), "MPI_Comm_dup"); !status) return status;
     return from_code(call_.info_create(&info_), "MPI_Info_create");
   }
 
   mpi::Functions<Abi> call_{};
   std::unique_ptr<shim::mpi::Library<Abi>> library_;
-  typename Abi::Comm parts_{}, words_{};
+  typename Abi::Comm partitions_{}, words_{};
   typename Abi::Datatype byte_{};
   typename Abi::Info info_{};
 };

@@ -45,9 +45,9 @@ bool is_duration(double us) {
 }
 
 bool is_valid(const Iteration& iteration) {
-  if (iteration.parts.empty() || !std::isfinite(iteration.start_us) || !std::isfinite(iteration.joined_us))
+  if (iteration.partitions.empty() || !std::isfinite(iteration.start_us) || !std::isfinite(iteration.joined_us))
     return false;
-  return std::ranges::all_of(iteration.parts, [](const Part& each) {
+  return std::ranges::all_of(iteration.partitions, [](const Partition& each) {
     return std::isfinite(each.ready_us) && std::isfinite(each.returned_us) && std::isfinite(each.arrived_us) &&
            each.ready_us <= each.returned_us && each.ready_us <= each.arrived_us;
   });
@@ -62,8 +62,8 @@ double union_of(std::vector<Interval> intervals) {
 std::optional<Metrics> metrics_of(const Iteration& iteration) {
   if (!is_valid(iteration)) return std::nullopt;
   std::vector<Interval> travels;
-  double last_ready = iteration.parts.front().ready_us, last_arrived = iteration.parts.front().arrived_us;
-  for (const Part& each : iteration.parts) {
+  double last_ready = iteration.partitions.front().ready_us, last_arrived = iteration.partitions.front().arrived_us;
+  for (const Partition& each : iteration.partitions) {
     travels.push_back({each.ready_us, each.arrived_us});
     last_ready = std::max(last_ready, each.ready_us);
     last_arrived = std::max(last_arrived, each.arrived_us);
@@ -100,9 +100,10 @@ double published_union_of(std::vector<Interval> intervals) {
 std::optional<Published> published(const Iteration& iteration, double mean_join_us) {
   if (!is_valid(iteration)) return std::nullopt;
   std::vector<Interval> travels;
-  double last_returned = iteration.parts.front().returned_us, last_arrived = iteration.parts.front().arrived_us;
-  for (const Part& each : iteration.parts) {
-    // A part that arrives while its call still runs would end before it begins.
+  double last_returned = iteration.partitions.front().returned_us,
+         last_arrived = iteration.partitions.front().arrived_us;
+  for (const Partition& each : iteration.partitions) {
+    // A partition that arrives while its call still runs would end before it begins.
     travels.push_back({each.returned_us, std::max(each.returned_us, each.arrived_us)});
     last_returned = std::max(last_returned, each.returned_us);
     last_arrived = std::max(last_arrived, each.arrived_us);

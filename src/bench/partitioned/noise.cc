@@ -121,19 +121,19 @@ Work work(const Noise& noise, const Draw& draw, double compute_us, std::uint64_t
   const auto drawn = [&](std::uint64_t which) {
     return uniform(draw.seed, std::uint64_t(draw.iteration), std::uint64_t(draw.thread), which);
   };
-  const double part = noise.amount / 100;
+  const double partition = noise.amount / 100;
   switch (noise.kind) {
     case NoiseKind::none: break;
-    case NoiseKind::single: return {compute_us * (draw.thread == 0 ? 1 + part : 1)};
-    case NoiseKind::uniform: return {compute_us * (1 + part * drawn(0))};
+    case NoiseKind::single: return {compute_us * (draw.thread == 0 ? 1 + partition : 1)};
+    case NoiseKind::uniform: return {compute_us * (1 + partition * drawn(0))};
     case NoiseKind::gaussian: {
       // Box and Muller's: the standard library's distribution differs from one to the next.
       const double normal = std::sqrt(-2 * std::log(1 - drawn(0))) * std::cos(2 * std::numbers::pi * drawn(1));
-      return {std::max(0.0, compute_us * (1 + part * normal))};
+      return {std::max(0.0, compute_us * (1 + partition * normal))};
     }
     case NoiseKind::laggard:
       return {compute_us, draw.thread == draw.threads - 1 ? noise.amount * double(bytes) / 1e6 : 0};
-    case NoiseKind::exponential: return {compute_us * (1 - part * std::log(1 - drawn(0)))};
+    case NoiseKind::exponential: return {compute_us * (1 - partition * std::log(1 - drawn(0)))};
     case NoiseKind::replayed: {
       const auto& line = (*noise.recorded)[std::size_t(draw.iteration) % noise.recorded->size()];
       return {line[std::size_t(draw.thread) % line.size()]};

@@ -22,7 +22,7 @@ struct Noise {
     single,       ///< the first thread computes `amount` % longer
     uniform,      ///< each up to `amount` % longer
     gaussian,     ///< normal with a deviation of `amount` %, at least 0
-    laggard,      ///< the last thread comes to its last part `amount` µs per 10^6 bytes of the message later
+    laggard,      ///< the last thread comes to its last partition `amount` µs per 10^6 bytes of the message later
     exponential,  ///< each longer by an exponential time whose mean is `amount` %
     replayed,     ///< as `recorded`, again from its start where it ends
   };
@@ -42,7 +42,8 @@ Result<Noise> parse_noise(std::string_view text);
 /// invalid_argument, naming the line.
 Result<Recorded> parse_recorded(std::string_view text);
 
-/// One thread's compute in µs: `even_us` is divided over its parts, `last_us` comes before its last part alone.
+/// One thread's compute in µs: `even_us` is divided over its partitions, `last_us` comes before its last partition
+/// alone.
 struct Work {
   double even_us = 0, last_us = 0;
 };

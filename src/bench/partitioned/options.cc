@@ -14,33 +14,35 @@ namespace sennit::bench::partitioned {
 
 namespace {
 
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;  // MPI counts a part's bytes by an int
-constexpr int kMostParts = 1024, kMostThreads = 1024;         // limits: part × tag, and a node's cores
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;  // MPI counts a partition's bytes by an int
+constexpr int kMostPartitions = 1024, kMostThreads = 1024;    // limits: partition × tag, and a node's cores
 
 constexpr std::array kSizes = {std::uint64_t{1024}, 4 * KiB, 16 * KiB, 64 * KiB, 256 * KiB, MiB, 4 * MiB, 16 * MiB};
-/// A probe's messages have these sizes, each in two parts.
+/// A probe's messages have these sizes, each in two partitions.
 constexpr std::array kProbed = {std::uint64_t{64},  KiB,     4 * KiB, 16 * KiB, 64 * KiB, 256 * KiB,
                                 std::uint64_t{MiB}, 4 * MiB, 16 * MiB};
 
 }  // namespace
 
 void add_options(CLI::App& app, Options& options) {
-  app.add_option("--back-end", options.back_end,
-                 "What sends: single, threads, persistent, persistent_parts, mpi (default), rma_flush or rma_pscw; "
-                 "each in turns with single");
+  app.add_option(
+      "--back-end", options.back_end,
+      "What sends: single, threads, persistent, persistent_partitions, mpi (default), rma_flush or rma_pscw; "
+      "each in turns with single");
   app.add_option("--probe", options.probe,
                  "Instead: what MPI's partitioned messages do here: early, start_all, before_start or while_waiting");
   app.add_option("--sizes", options.sizes, "Of a message, such as 64K,1M; default 1K to 16M")->delimiter(',');
-  app.add_option("--partitions", options.partitions, "Parts of a message, such as 1,4,16")
+  app.add_option("--partitions", options.partitions, "Partitions of a message, such as 1,4,16")
       ->delimiter(',')
-      ->check(CLI::Range(1, kMostParts));
-  app.add_option("--threads", options.threads, "Of the sender; default: one a part, as far as there are cores")
+      ->check(CLI::Range(1, kMostPartitions));
+  app.add_option("--threads", options.threads, "Of the sender; default: one a partition, as far as there are cores")
       ->check(CLI::Range(0, kMostThreads));
-  app.add_option("--compute", options.compute, "Of each thread before its last part is ready, such as 10ms");
+  app.add_option("--compute", options.compute, "Of each thread before its last partition is ready, such as 10ms");
   app.add_option("--noise", options.noises,
                  "In that: none, single:4, uniform:4, gaussian:4, exponential:4 (%), laggard:100us/MB, replay:FILE")
       ->delimiter(',');
-  app.add_option("--order", options.orders, "Of parts: linear, inverse, stride:4, random, burst:8")->delimiter(',');
+  app.add_option("--order", options.orders, "Of partitions: linear, inverse, stride:4, random, burst:8")
+      ->delimiter(',');
   app.add_option("--cache", options.caches, "hot, cold (twice the last cache is written before) or both")
       ->delimiter(',')
       ->check(CLI::IsMember({"hot", "cold"}));
@@ -82,8 +84,8 @@ Result<std::vector<std::uint64_t>> sizes_of(const Options& options) {
 }
 
 std::string Cell::text() const {
-  return fmt::format("{}, {} in {} {}, {}, {}, {}", name(back_end), format_bytes(plan.bytes), plan.crew.parts,
-                     plan.crew.parts == 1 ? "part" : "parts", plan.noise.text(), plan.order.text(),
+  return fmt::format("{}, {} in {} {}, {}, {}, {}", name(back_end), format_bytes(plan.bytes), plan.crew.partitions,
+                     plan.crew.partitions == 1 ? "partition" : "partitions", plan.noise.text(), plan.order.text(),
                      cold ? "cold" : "hot");
 }
 
@@ -102,11 +104,12 @@ Result<std::vector<Cell>> cells_of(const Options& options, int cores) {
       for (const std::string& order_text : options.orders) {
         const auto order = parse_order(order_text);
         if (!order) return order.status();
-        for (const int parts : options.partitions)
+        for (const int partitions : options.partitions)
           for (const std::uint64_t bytes : *sizes) {
-            const int threads = options.threads > 0 ? options.threads : std::clamp(cores, 1, parts);
-            cells.push_back(
-                {*back_end, {{threads, parts}, bytes, *compute_us, *noise, *order, options.seed}, cache == "cold"});
+            const int threads = options.threads > 0 ? options.threads : std::clamp(cores, 1, partitions);
+            cells.push_back({*back_end,
+                             {{threads, partitions}, bytes, *compute_us, *noise, *order, options.seed},
+                             cache == "cold"});
           }
       }
     }

@@ -15,7 +15,7 @@ struct Options {
   std::string back_end = "mpi", probe, library, compute = "1ms";
   std::vector<std::string> sizes, caches = {"hot"}, noises = {"none"}, orders = {"linear"};
   std::vector<int> partitions = {1, 2, 4, 8, 16, 32};
-  int threads = 0;     ///< 0: one a part, as far as there are cores
+  int threads = 0;     ///< 0: one a partition, as far as there are cores
   double seconds = 1;  ///< at most, for each cell
   double limit = 20;   ///< seconds without an end of an iteration, after which it hangs
   std::uint64_t seed = 1;
@@ -31,7 +31,7 @@ struct Cell {
   Plan plan;
   bool cold = false;
 
-  /// "mpi, 64 KiB in 4 parts, uniform:4, linear, hot".
+  /// "mpi, 64 KiB in 4 partitions, uniform:4, linear, hot".
   std::string text() const;
 };
 

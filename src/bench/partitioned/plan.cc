@@ -57,17 +57,19 @@ Result<Order> parse_order(std::string_view text) {
                 "Use linear, inverse, random, stride:4 or burst:8");
 }
 
-std::vector<int> ordered(const Order& order, int parts, std::uint64_t seed, int iteration) {
-  std::vector<int> all(std::size_t(std::max(0, parts)));
+std::vector<int> ordered(const Order& order, int partitions, std::uint64_t seed, int iteration) {
+  std::vector<int> all(std::size_t(std::max(0, partitions)));
   std::iota(all.begin(), all.end(), 0);
   switch (order.kind) {
     case OrderKind::linear:
     case OrderKind::burst: break;
     case OrderKind::inverse: std::ranges::reverse(all); break;
-    case OrderKind::stride: std::ranges::stable_sort(all, {}, [&](int part) { return part % order.every; }); break;
+    case OrderKind::stride:
+      std::ranges::stable_sort(all, {}, [&](int partition) { return partition % order.every; });
+      break;
     case OrderKind::random:
       // Fisher and Yates's, with numbers of our own: std::shuffle differs from one library to the next.
-      for (int last = parts - 1; last > 0; --last) {
+      for (int last = partitions - 1; last > 0; --last) {
         const double drawn = uniform(seed, std::uint64_t(iteration), kOfOrders, std::uint64_t(last));
         std::swap(all[std::size_t(last)], all[std::size_t(drawn * (last + 1))]);
       }
@@ -77,12 +79,13 @@ std::vector<int> ordered(const Order& order, int parts, std::uint64_t seed, int 
 
 std::vector<Step> steps(const Plan& plan, int iteration, int thread) {
   const Crew& crew = plan.crew;
-  const auto order = ordered(plan.order, crew.parts, plan.seed, iteration);
+  const auto order = ordered(plan.order, crew.partitions, plan.seed, iteration);
   const Work work =
       partitioned::work(plan.noise, {plan.seed, iteration, thread, crew.threads}, plan.compute_us, plan.bytes);
-  if (crew.threads > crew.parts)
-    return {{work.even_us + work.last_us, order[std::size_t(first_of(thread, crew.threads, crew.parts))]}};
-  const int first = first_of(thread, crew.threads, crew.parts), last = first_of(thread + 1, crew.threads, crew.parts);
+  if (crew.threads > crew.partitions)
+    return {{work.even_us + work.last_us, order[std::size_t(first_of(thread, crew.threads, crew.partitions))]}};
+  const int first = first_of(thread, crew.threads, crew.partitions),
+            last = first_of(thread + 1, crew.threads, crew.partitions);
   const int count = last - first, together = plan.order.kind == OrderKind::burst ? plan.order.every : 1;
   std::vector<Step> made;
   for (int place = 0; place < count; ++place) {
@@ -95,12 +98,12 @@ std::vector<Step> steps(const Plan& plan, int iteration, int thread) {
 }
 
 std::vector<int> workers(const Plan& plan, int iteration) {
-  const auto [threads, parts] = plan.crew;
-  if (threads <= parts) return std::vector<int>(std::size_t(parts), 1);
-  const auto order = ordered(plan.order, parts, plan.seed, iteration);
-  std::vector<int> counts(std::size_t(parts), 0);
+  const auto [threads, partitions] = plan.crew;
+  if (threads <= partitions) return std::vector<int>(std::size_t(partitions), 1);
+  const auto order = ordered(plan.order, partitions, plan.seed, iteration);
+  std::vector<int> counts(std::size_t(partitions), 0);
   for (int thread = 0; thread < threads; ++thread)
-    ++counts[std::size_t(order[std::size_t(first_of(thread, threads, parts))])];
+    ++counts[std::size_t(order[std::size_t(first_of(thread, threads, partitions))])];
   return counts;
 }
 

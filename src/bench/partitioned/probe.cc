@@ -14,10 +14,10 @@ namespace sennit::bench::partitioned {
 
 namespace {
 
-/// The other part is ready so much later, and more for each byte: long enough for the first one to arrive meanwhile
-/// where ranks have a core each and a link carries 0.2 GB/s.
+/// The other partition is ready so much later, and more for each byte: long enough for the first one to arrive
+/// meanwhile where ranks have a core each and a link carries 0.2 GB/s.
 constexpr double kLaterUs = 20e3, kLaterUsPerByte = 5e-3;
-constexpr int kTries = 3;  // of each size; a part is early if it is so in most
+constexpr int kTries = 3;  // of each size; a partition is early if it is so in most
 
 constexpr std::array<std::pair<std::string_view, Question>, 4> kQuestions = {
     {{"early", Question::early},
@@ -72,10 +72,10 @@ class Probe {
         (*first)->begin();
         (*second)->begin();
       }
-      // All parts are ready before either message is waited for: a wait would let the requests meet.
+      // All partitions are ready before either message is waited for: a wait would let the requests meet.
       for (End* const each : {first->get(), second->get()})
-        for (const int part : {0, 1})
-          if (link_.sends()) note(ready(*each, part));
+        for (const int partition : {0, 1})
+          if (link_.sends()) note(ready(*each, partition));
       (*first)->finish();
       (*second)->finish();
       note(check(one, attempt));
@@ -85,15 +85,15 @@ class Probe {
   }
 
   Result<Json> before_start() {
-    began_("parts that are ready before the receiver starts");
+    began_("partitions that are ready before the receiver starts");
     std::vector<std::byte> message(kSmall);
     auto end = link_.open(BackEnd::mpi, {message.data(), kSmall, 2});
     if (!end) return end.status();
     prepare(message, 0);
     if (link_.sends()) {
       (*end)->begin();
-      for (const int part : {0, 1})
-        if (auto status = ready(**end, part); !status) return status;
+      for (const int partition : {0, 1})
+        if (auto status = ready(**end, partition); !status) return status;
     } else {
       pass(kLaterUs);
       (*end)->begin();
@@ -106,7 +106,7 @@ class Probe {
     if (!link_.is_thread_multiple())
       return Status(Code::unsupported, "this MPI gives no MPI_THREAD_MULTIPLE", {},
                     "Call it from one thread at a time");
-    began_("parts that are ready while another thread waits");
+    began_("partitions that are ready while another thread waits");
     std::vector<std::byte> message(kSmall);
     auto end = link_.open(BackEnd::mpi, {message.data(), kSmall, 2});
     if (!end) return end.status();
@@ -120,8 +120,8 @@ class Probe {
         heard = link_.hear_one(answer);
       });
       pass(kLaterUs);
-      for (const int part : {0, 1})
-        if (status.ok()) status = ready(**end, part);
+      for (const int partition : {0, 1})
+        if (status.ok()) status = ready(**end, partition);
       (*end)->finish();
       waiting.join();
     } else {
@@ -142,8 +142,8 @@ class Probe {
     if (!wrong) return {};
     return Status(Code::corrupt, fmt::format("byte {} was wrong", *wrong), "rank 1");
   }
-  static Status ready(End& end, int part) {
-    const int code = end.ready(part);
+  static Status ready(End& end, int partition) {
+    const int code = end.ready(partition);
     return code == 0 ? Status() : Status(Code::system_error, fmt::format("MPI_Pready returned {}", code));
   }
   /// Both ranks have come to the end: whether bytes were right is the receiver's to say.
@@ -160,8 +160,8 @@ class Probe {
     return Json{{"works", works != 0}};
   }
 
-  /// Returns how much earlier than the second part's MPI_Pready the first part is there, in µs, of each try; on the
-  /// sender.
+  /// Returns how much earlier than the second partition's MPI_Pready the first partition is there, in µs, of each
+  /// try; on the sender.
   Result<std::vector<double>> leads_of(std::uint64_t bytes) {
     std::vector<double> leads;
     std::vector<std::byte> message(bytes);

@@ -12,10 +12,10 @@
 namespace sennit::bench::partitioned {
 
 enum class Question {
-  early,          ///< does a part arrive before another one is ready? By size
+  early,          ///< does a partition arrive before another one is ready? By size
   start_all,      ///< do both messages arrive that one MPI_Startall has started?
-  before_start,   ///< does a part arrive that is ready before the receiver has started?
-  while_waiting,  ///< does a message arrive whose parts are ready while another thread waits for something else?
+  before_start,   ///< does a partition arrive that is ready before the receiver has started?
+  while_waiting,  ///< does a message arrive whose partitions are ready while another thread waits for something else?
 };
 std::string_view name(Question question);
 /// Errors: invalid_argument.

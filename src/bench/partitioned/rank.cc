@@ -151,9 +151,9 @@ class Rank {
   }
 
   std::string left_out(const Cell& cell) const {
-    const auto parts = std::uint64_t(cell.plan.crew.parts);
-    if (cell.plan.bytes % parts != 0)
-      return fmt::format("{} bytes are no whole number of {} parts.", cell.plan.bytes, parts);
+    const auto partitions = std::uint64_t(cell.plan.crew.partitions);
+    if (cell.plan.bytes % partitions != 0)
+      return fmt::format("{} bytes are no whole number of {} partitions.", cell.plan.bytes, partitions);
     return link_->lacks(cell.back_end, cell.plan.crew.threads);
   }
 

@@ -39,18 +39,19 @@ struct Values {
     early.push_back(early_percent(own));
   }
 
-  /// Returns how many of the parts, but for the one that is ready last, arrive before that one is ready.
+  /// Returns how many of the partitions, but for the one that is ready last, arrive before that one is ready.
   static double early_percent(const Iteration& own) {
-    if (own.parts.size() < 2) return 0;
-    const double ready = std::ranges::max(own.parts, {}, &Part::ready_us).ready_us;
-    const auto early = std::ranges::count_if(own.parts, [&](const Part& each) { return each.arrived_us < ready; });
-    return 100.0 * double(early) / double(own.parts.size() - 1);
+    if (own.partitions.size() < 2) return 0;
+    const double ready = std::ranges::max(own.partitions, {}, &Partition::ready_us).ready_us;
+    const auto early =
+        std::ranges::count_if(own.partitions, [&](const Partition& each) { return each.arrived_us < ready; });
+    return 100.0 * double(early) / double(own.partitions.size() - 1);
   }
 };
 
 /// From the start, compute and all, to the last arrival.
 double until_there(const Iteration& iteration) {
-  return std::ranges::max(iteration.parts, {}, &Part::arrived_us).arrived_us - iteration.start_us;
+  return std::ranges::max(iteration.partitions, {}, &Partition::arrived_us).arrived_us - iteration.start_us;
 }
 
 /// The iteration whose transfer is the median, from its start.
@@ -62,10 +63,10 @@ Json timeline(const std::vector<Iteration>& iterations) {
   std::ranges::sort(sorted);
   const Iteration& one = *sorted[sorted.size() / 2].second;
   const auto since = [&](double us) { return std::round((us - one.start_us) * 1e3) / 1e3; };
-  Json parts = Json::array();
-  for (const Part& each : one.parts)
-    parts.push_back({since(each.ready_us), since(each.returned_us), since(each.arrived_us)});
-  return {{"joined_us", since(one.joined_us)}, {"end_us", since(one.end_us)}, {"parts", parts}};
+  Json partitions = Json::array();
+  for (const Partition& each : one.partitions)
+    partitions.push_back({since(each.ready_us), since(each.returned_us), since(each.arrived_us)});
+  return {{"joined_us", since(one.joined_us)}, {"end_us", since(one.end_us)}, {"partitions", partitions}};
 }
 
 /// The public suite's figures of the same iterations: means, with its defects.
@@ -95,7 +96,7 @@ Json as_published(const Samples& samples, std::uint64_t bytes) {
 Json axes(const Cell& cell, const Setting& setting) {
   const Plan& plan = cell.plan;
   return {{"back_end", name(cell.back_end)},     {"bytes", plan.bytes},
-          {"partitions", plan.crew.parts},       {"threads", plan.crew.threads},
+          {"partitions", plan.crew.partitions},  {"threads", plan.crew.threads},
           {"compute_us", plan.compute_us},       {"computed", setting.compute == Compute::slept ? "slept" : "spun"},
           {"noise", plan.noise.text()},          {"order", plan.order.text()},
           {"cache", cell.cold ? "cold" : "hot"}, {"crowded", plan.crew.threads > setting.cores}};
@@ -115,7 +116,7 @@ Json measured(const Cell& cell, const Setting& setting, const Samples& samples) 
   }
   Json row = axes(cell, setting);
   row["state"] = "measured";
-  row["messages"] = is_whole(cell.back_end) ? 1 : cell.plan.crew.parts;
+  row["messages"] = is_whole(cell.back_end) ? 1 : cell.plan.crew.partitions;
   row["rounds"] = values.transfer.size();
   row["steady"] = samples.is_steady;
   row["bytes_sent"] = cell.plan.bytes;
@@ -129,7 +130,7 @@ Json measured(const Cell& cell, const Setting& setting, const Samples& samples) 
   row["saved_us"] = to_json(median_of(values.saved));
   row["exposed_us"] = to_json(median_of(values.exposed));
   row["last_us"] = to_json(median_of(values.last));
-  row["early_parts_percent"] = median_of(values.early).value;
+  row["early_partitions_percent"] = median_of(values.early).value;
   row["begin_us"] = median_of(samples.begin_us).value;
   row["as_published"] = as_published(samples, cell.plan.bytes);
   row["timeline"] = timeline(samples.own);

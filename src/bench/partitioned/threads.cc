@@ -48,12 +48,13 @@ void Threads::work(int thread) {
   double since_us = round_.start_us;
   for (const Step& step : round_.steps[std::size_t(thread)]) {
     if (step.compute_us > 0) pass(since_us + step.compute_us);
-    // Whoever is the last to work on a part has all that the others have written.
-    if (round_.left[std::size_t(step.part)].fetch_sub(1, std::memory_order_acq_rel) == 1 && round_.ready != nullptr) {
-      Part& part = (*round_.parts)[std::size_t(step.part)];
-      part.ready_us = now_us();
-      const int code = (*round_.ready)(step.part);
-      part.returned_us = now_us();
+    // Whoever is the last to work on a partition has all that the others have written.
+    if (round_.left[std::size_t(step.partition)].fetch_sub(1, std::memory_order_acq_rel) == 1 &&
+        round_.ready != nullptr) {
+      Partition& partition = (*round_.partitions)[std::size_t(step.partition)];
+      partition.ready_us = now_us();
+      const int code = (*round_.ready)(step.partition);
+      partition.returned_us = now_us();
       int none = 0;
       if (code != 0) round_.code.compare_exchange_strong(none, code);
     }
@@ -74,17 +75,18 @@ void Threads::follow(int thread) {
   }
 }
 
-Ran Threads::run(const Plan& plan, int iteration, const std::function<int(int part)>& ready) {
+Ran Threads::run(const Plan& plan, int iteration, const std::function<int(int partition)>& ready) {
   Ran ran;
-  ran.iteration.parts.resize(std::size_t(plan.crew.parts));
+  ran.iteration.partitions.resize(std::size_t(plan.crew.partitions));
   round_.steps.clear();
   for (int thread = 0; thread < plan.crew.threads; ++thread)
     round_.steps.push_back(partitioned::steps(plan, iteration, thread));
   const auto counts = workers(plan, iteration);
   round_.left = std::vector<std::atomic<int>>(counts.size());
-  for (std::size_t part = 0; part < counts.size(); ++part) round_.left[part].store(counts[part]);
+  for (std::size_t partition = 0; partition < counts.size(); ++partition)
+    round_.left[partition].store(counts[partition]);
   round_.ready = ready ? &ready : nullptr;
-  round_.parts = &ran.iteration.parts;
+  round_.partitions = &ran.iteration.partitions;
   round_.code.store(0);
   const auto others = int(threads_.size());
   working_.store(others);
@@ -99,7 +101,7 @@ Ran Threads::run(const Plan& plan, int iteration, const std::function<int(int pa
   ran.iteration.start_us = round_.start_us;
   ran.iteration.joined_us = now_us();
   ran.code = round_.code.load();
-  if (round_.ready == nullptr) ran.iteration.parts.clear();
+  if (round_.ready == nullptr) ran.iteration.partitions.clear();
   return ran;
 }
 

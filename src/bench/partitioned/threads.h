@@ -1,4 +1,5 @@
-// Runs the threads of one rank through their plan: each computes and says that its parts are ready, and when it did.
+// Runs the threads of one rank through their plan: each computes and says that its partitions are ready, and when it
+// did.
 #pragma once
 
 #include <atomic>
@@ -18,7 +19,7 @@ double now_us();
 /// down.
 enum class Compute { spun, slept };
 
-/// Holds what the threads did. The parts' arrivals are not known here.
+/// Holds what the threads did. The partitions' arrivals are not known here.
 struct Ran {
   Iteration iteration;
   int code = 0;  ///< the first one that is not 0 of those that ready() returned
@@ -32,17 +33,17 @@ class Threads {
   Threads(const Threads&) = delete;
   Threads& operator=(const Threads&) = delete;
 
-  /// Runs one iteration, all threads from the same moment on. `ready`: says that a part is ready, in whatever thread
-  /// works on it; null where the message is sent whole afterwards. `plan.crew.threads` is `count`.
-  Ran run(const Plan& plan, int iteration, const std::function<int(int part)>& ready);
+  /// Runs one iteration, all threads from the same moment on. `ready`: says that a partition is ready, in whatever
+  /// thread works on it; null where the message is sent whole afterwards. `plan.crew.threads` is `count`.
+  Ran run(const Plan& plan, int iteration, const std::function<int(int partition)>& ready);
 
  private:
   struct Round {
     std::vector<std::vector<Step>> steps;  ///< by thread
-    std::vector<std::atomic<int>> left;    ///< by part: threads that have not done with it
+    std::vector<std::atomic<int>> left;    ///< by partition: threads that have not done with it
     const std::function<int(int)>* ready = nullptr;
     double start_us = 0;
-    std::vector<Part>* parts = nullptr;
+    std::vector<Partition>* partitions = nullptr;
     std::atomic<int> code{0};
   };
   void work(int thread);

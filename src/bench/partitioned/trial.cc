@@ -69,11 +69,11 @@ bool is_enough(const Samples& samples, double elapsed_s, double seconds) {
 }
 
 Result<Samples> Trial::measure(const Cell& cell, Compute compute) {
-  const int parts = cell.plan.crew.parts;
+  const int partitions = cell.plan.crew.partitions;
   Pages pages(cell.plan.bytes);
   const std::span buffer(pages.data, pages.bytes);
   Ends ends;
-  auto own = link_.open(cell.back_end, {pages.data, cell.plan.bytes, is_whole(cell.back_end) ? 1 : parts});
+  auto own = link_.open(cell.back_end, {pages.data, cell.plan.bytes, is_whole(cell.back_end) ? 1 : partitions});
   if (!own) return own.status();
   auto single = link_.open(BackEnd::single, {pages.data, cell.plan.bytes, 1});
   if (!single) return single.status();
@@ -132,22 +132,22 @@ Result<Iteration> Trial::send_one(const Cell& cell, End& end, bool whole, Thread
   Ran ran;
   if (whole) {
     ran = threads.run(cell.plan, round, {});
-    Part part;
-    part.ready_us = now_us();
+    Partition partition;
+    partition.ready_us = now_us();
     ran.code = end.ready(0);
-    part.returned_us = now_us();
-    ran.iteration.parts = {part};
+    partition.returned_us = now_us();
+    ran.iteration.partitions = {partition};
   } else {
-    ran = threads.run(cell.plan, round, [&](int part) { return end.ready(part); });
+    ran = threads.run(cell.plan, round, [&](int partition) { return end.ready(partition); });
   }
   end.finish();
   ran.iteration.end_us = now_us();
   Report report;
   if (auto status = link_.hear_one(report); !status) return status;
-  std::vector<double> arrivals(ran.iteration.parts.size());
+  std::vector<double> arrivals(ran.iteration.partitions.size());
   if (auto status = link_.hear(std::as_writable_bytes(std::span(arrivals))); !status) return status;
   if (ran.code != 0)
-    return Status(Code::system_error, fmt::format("the call that sends a part returned {}", ran.code), "rank 0",
+    return Status(Code::system_error, fmt::format("the call that sends a partition returned {}", ran.code), "rank 0",
                   "The MPI's own messages may say why");
   if (!end.status().ok()) return Status(end.status()).in("rank 0");
   if (report.failed != 0)
@@ -155,7 +155,8 @@ Result<Iteration> Trial::send_one(const Cell& cell, End& end, bool whole, Thread
   if (report.wrong_at >= 0)
     return Status(Code::corrupt, fmt::format("byte {} of message {} was wrong", report.wrong_at, number), "rank 1",
                   "Report it to the MPI's developers with this command");
-  for (std::size_t part = 0; part < arrivals.size(); ++part) ran.iteration.parts[part].arrived_us = arrivals[part];
+  for (std::size_t partition = 0; partition < arrivals.size(); ++partition)
+    ran.iteration.partitions[partition].arrived_us = arrivals[partition];
   ran.iteration.end_us = std::max(ran.iteration.end_us, report.end_us);
   return std::move(ran.iteration);
 }
@@ -168,21 +169,22 @@ Status Trial::receive(const Cell& cell, Ends& ends, std::span<std::byte> buffer)
     const bool own = next.which == Next::own;
     spoil(buffer, next.number);
     flush(cell);
-    const int parts = own && !is_whole(cell.back_end) ? cell.plan.crew.parts : 1;
-    if (auto status = receive_one(own ? *ends.own : *ends.single, parts, buffer, next.number); !status) return status;
+    const int partitions = own && !is_whole(cell.back_end) ? cell.plan.crew.partitions : 1;
+    if (auto status = receive_one(own ? *ends.own : *ends.single, partitions, buffer, next.number); !status)
+      return status;
   }
 }
 
-Status Trial::receive_one(End& end, int parts, std::span<std::byte> buffer, int number) {
+Status Trial::receive_one(End& end, int partitions, std::span<std::byte> buffer, int number) {
   end.begin();
   if (auto status = link_.meet(); !status) return status;
-  std::vector<double> arrivals(std::size_t(parts), 0);
+  std::vector<double> arrivals(std::size_t(partitions), 0);
   std::vector<int> missing;
-  for (int part = 0; part < parts; ++part) missing.push_back(part);
+  for (int partition = 0; partition < partitions; ++partition) missing.push_back(partition);
   while (!missing.empty())
-    std::erase_if(missing, [&](int part) {
-      if (!end.arrived(part)) return false;
-      arrivals[std::size_t(part)] = now_us();
+    std::erase_if(missing, [&](int partition) {
+      if (!end.arrived(partition)) return false;
+      arrivals[std::size_t(partition)] = now_us();
       return true;
     });
   end.finish();

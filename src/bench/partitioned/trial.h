@@ -46,7 +46,7 @@ class Trial {
   /// Sends one message. The times of what both ranks do.
   Result<Iteration> send_one(const Cell& cell, End& end, bool whole, Threads& threads, int round,
                              std::span<std::byte> buffer, double& begin_us);
-  Status receive_one(End& end, int parts, std::span<std::byte> buffer, int number);
+  Status receive_one(End& end, int partitions, std::span<std::byte> buffer, int number);
   void flush(const Cell& cell);
 
   Link& link_;

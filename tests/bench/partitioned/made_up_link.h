@@ -15,15 +15,15 @@
 
 namespace sennit::bench::partitioned {
 
-/// What both ranks share. `spoils`: how a part is changed on its way; null where it is not.
+/// What both ranks share. `spoils`: how a partition is changed on its way; null where it is not.
 struct MadeUpWire {
   std::mutex mutex;
   std::condition_variable changed;
   std::array<std::deque<std::vector<std::byte>>, 2> said;  ///< by the rank that is to hear it
   std::barrier<> meeting{2};
   std::vector<std::byte> message;
-  std::vector<std::atomic<int>> there = std::vector<std::atomic<int>>(64);  ///< parts, by number
-  void (*spoils)(std::byte* part, int number) = nullptr;
+  std::vector<std::atomic<int>> there = std::vector<std::atomic<int>>(64);  ///< partitions, by number
+  void (*spoils)(std::byte* partition, int number) = nullptr;
 };
 
 class MadeUpEnd final : public End {
@@ -35,14 +35,14 @@ class MadeUpEnd final : public End {
     wire_.message.resize(message_.bytes);
     for (auto& each : wire_.there) each.store(0);
   }
-  int ready(int part) override {
-    std::byte* const to = wire_.message.data() + static_cast<unsigned>(part) * message_.each();
-    std::memcpy(to, message_.data + static_cast<unsigned>(part) * message_.each(), message_.each());
+  int ready(int partition) override {
+    std::byte* const to = wire_.message.data() + static_cast<unsigned>(partition) * message_.each();
+    std::memcpy(to, message_.data + static_cast<unsigned>(partition) * message_.each(), message_.each());
     if (wire_.spoils != nullptr) wire_.spoils(to, number_);
-    wire_.there[std::size_t(part)].store(1);
+    wire_.there[std::size_t(partition)].store(1);
     return 0;
   }
-  bool arrived(int part) override { return wire_.there[std::size_t(part)].load() != 0; }
+  bool arrived(int partition) override { return wire_.there[std::size_t(partition)].load() != 0; }
   void finish() override {
     ++number_;
     if (!sends_) std::memcpy(message_.data, wire_.message.data(), message_.bytes);

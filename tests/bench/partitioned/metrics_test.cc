@@ -27,7 +27,7 @@ Iteration some_iteration(std::mt19937& random) {
   Iteration made;
   made.joined_us = std::uniform_real_distribution<double>(0, 130)(random);
   for (const Interval& each : some_intervals(random))
-    made.parts.push_back({each.begin, each.begin + call(random), each.end});
+    made.partitions.push_back({each.begin, each.begin + call(random), each.end});
   return made;
 }
 
@@ -61,7 +61,7 @@ TEST(Union, LiesBetweenTheLongestAndTheSumInAnyOrderAndMovesAndGrowsWithThem) {
 }
 
 TEST(Metrics, OfATimelineByHand) {
-  // Two parts leave early and one after the others' join; between 5 and 8 nothing travels.
+  // Two partitions leave early and one after the others' join; between 5 and 8 nothing travels.
   const Iteration one{0, 10, 15, {{1, 2, 5}, {2, 3, 4}, {8, 9, 14}}};
   const auto found = metrics_of(one);
   ASSERT_TRUE(found);
@@ -86,12 +86,13 @@ TEST(Metrics, WhatIsBeforeAndAfterTheJoinIsTheWhole) {
     EXPECT_NEAR(found->before_us + found->after_us, found->transfer_us, 1e-9);
     EXPECT_GE(found->early_bird_percent, 0);
     EXPECT_LE(found->early_bird_percent, 100 + 1e-9);
-    std::ranges::shuffle(one.parts, random);
+    std::ranges::shuffle(one.partitions, random);
     EXPECT_DOUBLE_EQ(metrics_of(one)->transfer_us, found->transfer_us);
     Iteration later = one;
     later.start_us += 1e3;
     later.joined_us += 1e3;
-    for (Part& each : later.parts) each = {each.ready_us + 1e3, each.returned_us + 1e3, each.arrived_us + 1e3};
+    for (Partition& each : later.partitions)
+      each = {each.ready_us + 1e3, each.returned_us + 1e3, each.arrived_us + 1e3};
     EXPECT_NEAR(metrics_of(later)->after_us, found->after_us, 1e-9);
     EXPECT_NEAR(metrics_of(later)->exposed_us, found->exposed_us, 1e-9);
   }
@@ -133,7 +134,7 @@ std::pair<double, double> shortfall(const Make& make) {
   int wrong = 0;
   for (int trial = 0; trial < trials; ++trial) {
     std::vector<Interval> intervals;
-    for (int part = 0; part < 16; ++part) intervals.push_back(make(random, part));
+    for (int partition = 0; partition < 16; ++partition) intervals.push_back(make(random, partition));
     const double right = union_of(intervals), theirs = published_union_of(intervals);
     EXPECT_LE(theirs, right + 1e-9);
     lost += 1 - theirs / right;
@@ -145,22 +146,22 @@ std::pair<double, double> shortfall(const Make& make) {
 TEST(Published, TheMergeLosesWhatOutlastsItsSuccessor) {
   EXPECT_EQ(published_union_of({{0, 10}, {1, 2}}), 2);
   EXPECT_EQ(published_union_of({{0, 1}, {5, 7}, {6, 8}}), 4) << "in order it is right";
-  // Parts become ready at random within 20 of their travel times, which vary by 30 %.
+  // Partitions become ready at random within 20 of their travel times, which vary by 30 %.
   const auto [jitter, jittered] = shortfall([](std::mt19937& random, int) {
     const double begin = std::uniform_real_distribution<double>(0, 20)(random);
     return Interval{begin, begin + std::max(0.0, std::normal_distribution<double>(1, 0.3)(random))};
   });
   EXPECT_NEAR(jitter, 0.024, 0.003);
   EXPECT_NEAR(jittered, 0.70, 0.05);
-  // Parts become ready at steps of half a mean travel time, which is exponential.
-  const auto [exponential, mostly] = shortfall([](std::mt19937& random, int part) {
-    return Interval{part / 2.0, part / 2.0 + std::exponential_distribution<double>(1)(random)};
+  // Partitions become ready at steps of half a mean travel time, which is exponential.
+  const auto [exponential, mostly] = shortfall([](std::mt19937& random, int partition) {
+    return Interval{partition / 2.0, partition / 2.0 + std::exponential_distribution<double>(1)(random)};
   });
   EXPECT_NEAR(exponential, 0.19, 0.01);
   EXPECT_GT(mostly, 0.98);
 }
 
-TEST(Published, TheCallsOwnTimeIsLeftOutOfPartsAndInOfTheWhole) {
+TEST(Published, TheCallsOwnTimeIsLeftOutOfPartitionsAndInOfTheWhole) {
   // A call of 4 µs that does the transfer itself: of 6 µs the suite counts 2, and its bandwidth is three times as
   // high.
   const Iteration one{0, 10, 12, {{6, 10, 12}}};

@@ -33,11 +33,11 @@ TEST(Cells, AreEveryCombination) {
   const auto cells = cells_of(options, 4);
   ASSERT_TRUE(cells);
   ASSERT_EQ(cells->size(), 48U);
-  EXPECT_EQ(cells->front().text(), "mpi, 64 KiB in 2 parts, none, linear, hot");
-  EXPECT_EQ(cells->back().text(), "mpi, 1 MiB in 8 parts, uniform:4, stride:2, cold");
+  EXPECT_EQ(cells->front().text(), "mpi, 64 KiB in 2 partitions, none, linear, hot");
+  EXPECT_EQ(cells->back().text(), "mpi, 1 MiB in 8 partitions, uniform:4, stride:2, cold");
 }
 
-TEST(Cells, HaveAThreadAPartAsFarAsThereAreCores) {
+TEST(Cells, HaveAThreadAPartitionAsFarAsThereAreCores) {
   const auto few = cells_of(asked(), 4);
   EXPECT_EQ(few->front().plan.crew.threads, 2);
   EXPECT_EQ(few->back().plan.crew.threads, 4);

@@ -33,7 +33,7 @@ TEST(Order, OfEachKind) {
   EXPECT_TRUE(ordered(order("random"), 0, 1, 0).empty());
 }
 
-TEST(Order, AtRandomHasEveryPartOnceAndIsAnotherOneEachTime) {
+TEST(Order, AtRandomHasEveryPartitionOnceAndIsAnotherOneEachTime) {
   std::set<std::vector<int>> seen;
   for (int iteration = 0; iteration < 200; ++iteration) {
     auto found = ordered(order("random"), 5, 1, iteration);
@@ -45,10 +45,10 @@ TEST(Order, AtRandomHasEveryPartOnceAndIsAnotherOneEachTime) {
   EXPECT_GT(seen.size(), 80U);  // of 120
 }
 
-std::vector<int> parts_of(const std::vector<Step>& steps) {
-  std::vector<int> parts;
-  for (const Step& each : steps) parts.push_back(each.part);
-  return parts;
+std::vector<int> partitions_of(const std::vector<Step>& steps) {
+  std::vector<int> partitions;
+  for (const Step& each : steps) partitions.push_back(each.partition);
+  return partitions;
 }
 
 double compute_of(const std::vector<Step>& steps) {
@@ -56,18 +56,18 @@ double compute_of(const std::vector<Step>& steps) {
                          [](double sum, const Step& each) { return sum + each.compute_us; });
 }
 
-TEST(Steps, EveryPartIsMadeReadyOnceAndComputeIsTheSameInEveryOrder) {
+TEST(Steps, EveryPartitionIsMadeReadyOnceAndComputeIsTheSameInEveryOrder) {
   for (const char* text : {"linear", "inverse", "random", "stride:3", "burst:4"})
     for (const int threads : {1, 2, 3, 7, 16})
-      for (const int parts : {1, 2, 5, 16}) {
-        Plan plan{{threads, parts}, 1 << 20, 100, {Noise::Kind::uniform, 50}, order(text)};
-        std::vector<int> seen(std::size_t(parts), 0);
+      for (const int partitions : {1, 2, 5, 16}) {
+        Plan plan{{threads, partitions}, 1 << 20, 100, {Noise::Kind::uniform, 50}, order(text)};
+        std::vector<int> seen(std::size_t(partitions), 0);
         for (int thread = 0; thread < threads; ++thread) {
           const auto found = steps(plan, 3, thread);
           ASSERT_FALSE(found.empty());
           EXPECT_NEAR(compute_of(found), work(plan.noise, {plan.seed, 3, thread, threads}, 100, plan.bytes).even_us,
                       1e-9);
-          for (const Step& each : found) ++seen[std::size_t(each.part)];
+          for (const Step& each : found) ++seen[std::size_t(each.partition)];
         }
         EXPECT_EQ(seen, workers(plan, 3));
         EXPECT_THAT(seen, testing::Each(testing::Ge(1)));
@@ -76,8 +76,8 @@ TEST(Steps, EveryPartIsMadeReadyOnceAndComputeIsTheSameInEveryOrder) {
 
 TEST(Steps, AreRunsOfTheOrder) {
   const Plan plan{{2, 5}, 0, 60, {}, order("inverse")};
-  EXPECT_THAT(parts_of(steps(plan, 0, 0)), ElementsAre(4, 3));
-  EXPECT_THAT(parts_of(steps(plan, 0, 1)), ElementsAre(2, 1, 0));
+  EXPECT_THAT(partitions_of(steps(plan, 0, 0)), ElementsAre(4, 3));
+  EXPECT_THAT(partitions_of(steps(plan, 0, 1)), ElementsAre(2, 1, 0));
   EXPECT_DOUBLE_EQ(steps(plan, 0, 1)[0].compute_us, 20);
 }
 
@@ -88,18 +88,18 @@ TEST(Steps, ABurstBecomesReadyAtOnce) {
   EXPECT_THAT(compute, ElementsAre(20, 0, 20, 0, 10));
 }
 
-TEST(Steps, ALaggardIsLateWithTheLastPartAlone) {
+TEST(Steps, ALaggardIsLateWithTheLastPartitionAlone) {
   const Plan plan{{2, 4}, 2000000, 60, {Noise::Kind::laggard, 100}, {}};
   EXPECT_DOUBLE_EQ(steps(plan, 0, 0)[1].compute_us, 30);
   EXPECT_DOUBLE_EQ(steps(plan, 0, 1)[0].compute_us, 30);
   EXPECT_DOUBLE_EQ(steps(plan, 0, 1)[1].compute_us, 230);
 }
 
-TEST(Steps, MoreThreadsThanPartsShareThem) {
+TEST(Steps, MoreThreadsThanPartitionsShareThem) {
   const Plan plan{{4, 2}, 0, 60, {}, order("inverse")};
   EXPECT_THAT(workers(plan, 0), ElementsAre(2, 2));
-  EXPECT_THAT(parts_of(steps(plan, 0, 0)), ElementsAre(1));
-  EXPECT_THAT(parts_of(steps(plan, 0, 3)), ElementsAre(0));
+  EXPECT_THAT(partitions_of(steps(plan, 0, 0)), ElementsAre(1));
+  EXPECT_THAT(partitions_of(steps(plan, 0, 3)), ElementsAre(0));
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 namespace sennit::bench::partitioned {
 namespace {
 
-/// Rounds of a message of 8000 bytes in two parts that takes twice as long as a whole one, half of it before the
+/// Rounds of a message of 8000 bytes in two partitions that takes twice as long as a whole one, half of it before the
 /// join.
 Samples some_samples(int rounds, double jitter_us = 0) {
   Samples samples;
@@ -40,12 +40,12 @@ TEST(Rows, SayWhatTheTimesCameTo) {
   EXPECT_DOUBLE_EQ(row.at("early_bird_percent").at("median"), 30);
   EXPECT_DOUBLE_EQ(row.at("exposed_us").at("median"), 14);
   EXPECT_DOUBLE_EQ(row.at("saved_us").at("median"), 30 - 34) << "of a whole message's round, compute and all";
-  EXPECT_DOUBLE_EQ(row.at("early_parts_percent"), 100);
+  EXPECT_DOUBLE_EQ(row.at("early_partitions_percent"), 100);
   EXPECT_DOUBLE_EQ(row.at("begin_us"), 3);
   EXPECT_EQ(row.at("crowded"), false);
   EXPECT_EQ(row.at("timeline").at("joined_us"), 20);
-  EXPECT_EQ(row.at("timeline").at("parts").at(1), Json({19, 20, 34}));
-  // By the public suite parts begin when their calls have returned.
+  EXPECT_EQ(row.at("timeline").at("partitions").at(1), Json({19, 20, 34}));
+  // By the public suite partitions begin when their calls have returned.
   EXPECT_DOUBLE_EQ(row.at("as_published").at("overhead"), 1.8);
   EXPECT_DOUBLE_EQ(row.at("as_published").at("perceived_gbps"), 8000 / 14.0 / 1e3);
 }

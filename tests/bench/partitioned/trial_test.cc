@@ -12,10 +12,10 @@ namespace {
 
 using testing::HasSubstr;
 
-Cell cell_of(BackEnd back_end, int threads, int parts, bool cold = false) {
+Cell cell_of(BackEnd back_end, int threads, int partitions, bool cold = false) {
   Cell cell;
   cell.back_end = back_end;
-  cell.plan.crew = {threads, parts};
+  cell.plan.crew = {threads, partitions};
   cell.plan.bytes = 4096;
   cell.plan.compute_us = 50;
   cell.cold = cold;
@@ -36,7 +36,7 @@ Result<Samples> measured(const Cell& cell, MadeUpWire& wire, int* messages = nul
   return samples;
 }
 
-TEST(Trial, PartsTakeTurnsWithWholeMessages) {
+TEST(Trial, PartitionsTakeTurnsWithWholeMessages) {
   MadeUpWire wire;
   int messages = 0;
   const auto samples = measured(cell_of(BackEnd::mpi, 2, 4), wire, &messages);
@@ -45,28 +45,28 @@ TEST(Trial, PartsTakeTurnsWithWholeMessages) {
   EXPECT_EQ(samples->own.size(), samples->single.size());
   EXPECT_EQ(std::size_t(messages), 2 * (samples->own.size() + 2)) << "two rounds are not timed";
   for (const Iteration& each : samples->own) {
-    EXPECT_EQ(each.parts.size(), 4U);
+    EXPECT_EQ(each.partitions.size(), 4U);
     EXPECT_TRUE(metrics_of(each));
     EXPECT_GE(each.joined_us, each.start_us + 50 - 1e-3);
-    EXPECT_GE(each.end_us, each.parts.front().arrived_us);
+    EXPECT_GE(each.end_us, each.partitions.front().arrived_us);
   }
   for (const Iteration& each : samples->single) {
-    ASSERT_EQ(each.parts.size(), 1U);
-    EXPECT_GE(each.parts.front().ready_us, each.joined_us) << "it is sent once all have joined";
+    ASSERT_EQ(each.partitions.size(), 1U);
+    EXPECT_GE(each.partitions.front().ready_us, each.joined_us) << "it is sent once all have joined";
   }
 }
 
-TEST(Trial, ABackEndThatSendsAllAtOnceHasOnePart) {
+TEST(Trial, ABackEndThatSendsAllAtOnceHasOnePartition) {
   MadeUpWire wire;
   const auto samples = measured(cell_of(BackEnd::persistent, 2, 4), wire);
   ASSERT_TRUE(samples);
-  EXPECT_EQ(samples->own.front().parts.size(), 1U);
+  EXPECT_EQ(samples->own.front().partitions.size(), 1U);
 }
 
 TEST(Trial, EveryByteOfEveryMessageIsCompared) {
   MadeUpWire wire;
-  wire.spoils = [](std::byte* part, int number) {
-    if (number == 3) part[7] ^= std::byte{1};
+  wire.spoils = [](std::byte* partition, int number) {
+    if (number == 3) partition[7] ^= std::byte{1};
   };
   const auto samples = measured(cell_of(BackEnd::mpi, 1, 1), wire);
   ASSERT_FALSE(samples);
@@ -77,10 +77,10 @@ TEST(Trial, EveryByteOfEveryMessageIsCompared) {
 TEST(Trial, AMessageThatIsTheOneBeforeIsWrong) {
   MadeUpWire wire;
   // The first byte is as it was in the message before.
-  wire.spoils = [](std::byte* part, int number) {
+  wire.spoils = [](std::byte* partition, int number) {
     static std::byte kept{};
-    if (number == 4) part[0] = kept;
-    kept = part[0];
+    if (number == 4) partition[0] = kept;
+    kept = partition[0];
   };
   EXPECT_EQ(measured(cell_of(BackEnd::mpi, 1, 1), wire).status().code(), Code::corrupt);
 }
