@@ -43,6 +43,7 @@ struct Call {
   int type, op, root;
   struct ncclComm* comm;
   float scale; /* of an operator that the program made */
+  int mask;    /* of events that a profiler wanted when it was called, as NCCL keeps it */
 };
 static _Thread_local struct {
   int depth, calls, made;
@@ -194,6 +195,9 @@ static bool is_message(const struct Call* call) {
 
 static ncclResult_t run(const struct Call* calls, int count) {
   ncclResult_t first = ncclSuccess;
+  for (int i = count; i-- > 0;) /* NCCL has an order of its own */
+    profiler_tell(calls[i].comm, calls[i].mask, calls[i].name, calls[i].in, calls[i].out, calls[i].count,
+                  calls[i].type, calls[i].root, count);
   for (int i = 0; i < count; ++i) {
     if (is_message(&calls[i])) continue;
     const ncclResult_t result = perform(&calls[i]);
@@ -221,7 +225,7 @@ static ncclResult_t call(const char* name, const void* in, void* out, size_t cou
                          ncclComm_t comm) {
   note("%s %zu %d %d %d depth %d", name, count, type, op, root, group.depth);
   if (comm == NULL || width_of(type) == 0 || root < 0 || root >= comm->size) return ncclInvalidArgument;
-  struct Call one = {name, in, out, count, type, op, root, comm, 1};
+  struct Call one = {name, in, out, count, type, op, root, comm, 1, comm->profiler_mask};
   if (op >= ncclNumOps) { /* copied now: the program may destroy it before the group ends */
     const struct Scale* scale = NULL;
     for (int i = 0; i < comm->scales; ++i)
@@ -229,7 +233,6 @@ static ncclResult_t call(const char* name, const void* in, void* out, size_t cou
     if (scale == NULL) return ncclInvalidArgument;
     one.scale = scale->value;
   }
-  profiler_tell(comm, name, in, out, count, type, root);
   if (group.depth == 0) return run(&one, 1);
   if (group.calls == 64) return ncclInternalError;
   group.call[group.calls++] = one;

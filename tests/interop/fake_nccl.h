@@ -70,7 +70,8 @@ ncclResult_t meet(struct ncclComm* comm);
 bool left_to_group(struct ncclComm* comm);
 /* A plug-in is told of these. */
 void profiler_begin(struct ncclComm* comm);
-void profiler_tell(struct ncclComm* comm, const char* func, const void* in, void* out, size_t count, int type,
-                   int root);
+/* `mask`: of the time of the call, which is one of so many `together`. */
+void profiler_tell(struct ncclComm* comm, int mask, const char* func, const void* in, void* out, size_t count,
+                   int type, int root, int together);
 void profiler_end(struct ncclComm* comm);
 #pragma GCC visibility pop

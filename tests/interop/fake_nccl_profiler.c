@@ -79,22 +79,22 @@ void profiler_begin(struct ncclComm* comm) {
   if (code != 0) comm->profiler_mask = 0;
 }
 
-static void* start(struct ncclComm* comm, struct event* event) {
+static void* start(struct ncclComm* comm, int mask, struct event* event) {
   void* handle = NULL;
-  if ((comm->profiler_mask & (int)event->type) == 0) return NULL;
+  if ((mask & (int)event->type) == 0) return NULL;
   if (version == 4) event->type |= 0xabababababababab << 8; /* what lies behind it there */
   event->rank = comm->rank;
   plugin->start(comm->profiler, &handle, event);
   return handle;
 }
 
-void profiler_tell(struct ncclComm* comm, const char* func, const void* in, void* out, size_t count, int type,
-                   int root) {
+void profiler_tell(struct ncclComm* comm, int mask, const char* func, const void* in, void* out, size_t count,
+                   int type, int root, int together) {
   static const char* const types[] = {"ncclInt8",   "ncclUint8",   "ncclInt32",   "ncclUint32",  "ncclInt64",
                                       "ncclUint64", "ncclFloat16", "ncclFloat32", "ncclFloat64", "ncclBfloat16"};
-  if (comm == NULL || comm->profiler_mask == 0) return;
+  if (mask == 0) return;
   struct event group = {.type = kGroup}, event = {0};
-  void* const in_group = start(comm, &group);
+  void* const in_group = start(comm, mask, &group);
   if (!strcmp(func, "Send") || !strcmp(func, "Recv")) {
     event.type = kMessage;
     event.message.func = func;
@@ -111,13 +111,13 @@ void profiler_tell(struct ncclComm* comm, const char* func, const void* in, void
     event.collective.count = count;
     event.collective.root = root;
     event.collective.type = types[type];
-    event.collective.channels = 8;
+    event.collective.channels = together > 1 ? 4 : 8;
     event.collective.algorithm = "RING";
-    event.collective.protocol = "LL128";
+    event.collective.protocol = together > 1 ? "SIMPLE" : "LL128";
     if (version > 4) event.collective.group = in_group;
   }
   event.parent = version == 4 ? in_group : NULL;
-  plugin->stop(start(comm, &event));
+  plugin->stop(start(comm, mask, &event));
   plugin->stop(in_group);
 }
 

@@ -34,10 +34,12 @@ def observing(folder: Path, *preloaded: Path, **settings: str) -> dict[str, str]
 
 @pytest.mark.parametrize("test", ["collectives", "groups"])
 def test_a_profile_has_every_call_of_nccl(test: str, tmp_path: Path) -> None:
-    """And its time on the GPU, as far as a driver tells it; of groups, as a whole."""
+    """And its time on the GPU, as far as a driver tells it; of groups, as a whole. NCCL says what it chose, for calls
+    of a group at the group's end."""
     program, library = nccl_programs.have()
     folder = tmp_path / "run"
-    job = program.run(test, RANKS, library, observing(folder, nccl_programs.driver_with_events()))
+    plugged = {"NCCL_PROFILER_PLUGIN": str(library.with_name("libsennit-recorder.so"))}
+    job = program.run(test, RANKS, library, observing(folder, nccl_programs.driver_with_events(), **plugged))
     nccl_programs.expect_right(job)
     asked = Counter(f"nccl{line.split()[0]}" for each in job.calls for line in each)
     document = report(folder)
@@ -65,6 +67,18 @@ def test_a_profile_has_every_call_of_nccl(test: str, tmp_path: Path) -> None:
     else:
         assert timed["ncclGroupEnd"] == RANKS, "calls of several kinds on one stream"
         assert timed["ncclAllReduce"] == 2 * RANKS, "in a group of their own, and alone"
+        chosen, timed_as = Counter[Any](), Counter[Any]()
+        for row in document["rows"]:
+            if row["function"] in ("ncclAllReduce", "ncclReduce"):
+                chosen[row["function"], row["how"]] += row["calls"]
+                timed_as[row["how"]] += row["device_calls"]
+        alone, together = "NCCL: RING, LL128, 8 channels", "NCCL: RING, SIMPLE, 4 channels"
+        assert +chosen == {
+            ("ncclAllReduce", together): 2 * RANKS + 2,
+            ("ncclAllReduce", alone): 2 * (RANKS - 1),
+            ("ncclReduce", together): RANKS,
+        }
+        assert +timed_as == {together: 2, alone: 2 * (RANKS - 1)}
 
 
 def test_parts_of_a_communicator_of_nccl_are_told_apart(tmp_path: Path) -> None:

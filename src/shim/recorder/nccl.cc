@@ -80,13 +80,16 @@ class NcclRecorder {
   }
 
  private:
-  /// Makes the call, and finds what NCCL chose for it. Calls in a group NCCL may do together, and others than alone.
+  /// Makes the call, and finds what NCCL chose for it. For calls of a group that is known at its end.
   template <class Make>
   static auto with_choice(const InCall& in_call, const Description& of, profile::Call& call, const Make& make) {
     OwnThread& own = in_call.own();
-    const bool has_choice =
-        is_of_all(of) && !group_of(own).is_open() && the_process.nccl_tells.load(std::memory_order_relaxed);
+    const bool has_choice = is_of_all(of) && the_process.nccl_tells.load(std::memory_order_relaxed);
     if (!has_choice) return make();
+    if (CallGroup& group = group_of(own); group.is_open()) {
+      group.choose_by(choices_of(own).of(call, true));
+      return make();
+    }
     NcclChoices::Known& known = choices_of(own).of(call);
     if (known.uses != 0) {
       --known.uses;
@@ -112,7 +115,7 @@ class NcclRecorder {
     const auto result = next();
     if (result == decltype(next()){}) note_memory(recorder, group, frame);
     if (of.kind == Kind::makes) learn(recorder, frame, comm);
-    if (group.is_open() && of.stream != nccl::kAbsent) group.add(frame.pointer(of.stream), {}, false);
+    if (group.is_open() && of.stream != nccl::kAbsent) group.add_unrecorded(frame.pointer(of.stream));
     note_group(group, entry);
     return result;
   }
@@ -183,34 +186,72 @@ class NcclRecorder {
     const bool enqueues = frame.of->stream != nccl::kAbsent;
     const bool runs = enqueues && !group.is_open();
     const KernelsOfCall kernels(recorder, runs || runs_group);
-    GpuSide* const gpu = enqueues || runs_group ? gpu_side(recorder) : nullptr;
+    GpuSide* const gpu = runs || runs_group ? gpu_side(recorder) : nullptr;
     const bool may_time = !kernels.collects() && wanted_gpu_times() != profile::GpuTimes::kernel;
     GpuSide::Call alone;
-    if (gpu != nullptr && enqueues)
-      alone = gpu->begin(recorder, frame.pointer(frame.of->stream), {profile::class_of(call)}, runs && may_time);
-    if (gpu != nullptr && runs_group && may_time)
-      for (CallGroup::OnStream& one : group.streams()) {
-        const GpuTimer::Calls calls = one.is_mixed ? GpuTimer::Calls{profile::class_of(call)} : one.calls;
-        one.begun = gpu->begin(recorder, one.stream, calls, true);
-      }
+    if (gpu != nullptr && runs)
+      alone = gpu->begin(recorder, frame.pointer(frame.of->stream), {profile::class_of(call)}, may_time);
+    if (gpu != nullptr && runs_group)
+      for (CallGroup::OnStream& one : group.streams())
+        one.begun = gpu->begin(recorder, one.stream, calls_on(one, call), may_time);
     const auto result = make();
     const profile::Class of = profile::class_of(call);  // how it was done is known now
     const bool is_enqueued = result == decltype(make()){};
+    if (runs_group && is_enqueued) tell_choices(recorder, in_call, group);
     if (kernels.collects()) kernels.end(runs ? KernelTimes::Calls{of} : group.all(of));
     // The first of several streams has its kernel before the others; and sennit enqueues bit by bit.
     const auto launch = own_thread.is_sennits ? GpuTimer::Launch::meanwhile : GpuTimer::Launch::last;
-    if (gpu != nullptr && enqueues) {
+    if (gpu != nullptr && runs) {
       alone.calls.of = of;
       gpu->end_timing(alone, launch, is_enqueued);
       gpu->note(recorder, in_call.thread(), alone, of, std::max(call.bytes_in, call.bytes_out));
     }
-    if (gpu != nullptr && runs_group)
-      for (const CallGroup::OnStream& one : group.streams())
+    if (gpu != nullptr && runs_group) {
+      for (CallGroup::OnStream& one : group.streams()) {
+        const GpuTimer::Calls calls = calls_on(one, call);
+        one.begun.calls = {calls.of, calls.calls, one.begun.calls.each};
         gpu->end_timing(one.begun, group.streams().size() == 1 ? launch : GpuTimer::Launch::meanwhile, is_enqueued);
-    if (enqueues && !runs) group.add(frame.pointer(frame.of->stream), of);
+      }
+      for (const CallGroup::Call& one : group.calls())
+        gpu->note(recorder, in_call.thread(), group.streams()[one.stream].begun, one.of,
+                  std::max(one.told.bytes_in, one.told.bytes_out));
+    }
+    if (enqueues && !runs) group.add(frame.pointer(frame.of->stream), grouped(frame, call));
     if (is_enqueued) note_memory(recorder, group, frame);
     note_group(group, entry);
     return result;
+  }
+
+  /// What the end of a group does on a stream.
+  static GpuTimer::Calls calls_on(const CallGroup::OnStream& stream, const profile::Call& group_end) {
+    return stream.is_mixed ? GpuTimer::Calls{profile::class_of(group_end)} : stream.calls;
+  }
+  static CallGroup::Call grouped(const Frame& frame, const profile::Call& call) {
+    const Description& of = *frame.of;
+    CallGroup::Call made{.of = profile::class_of(call),
+                         .told = {call.bytes_in, call.bytes_out, call.end - call.begin, call.at_once != 0},
+                         .arguments = NcclChoices::key_of(call),
+                         .nccl = {}};
+    if (!is_of_all(of)) return made;
+    std::string_view name(of.name);
+    name.remove_prefix(std::strlen("nccl"));
+    if (name.ends_with("Config")) name.remove_suffix(std::strlen("Config"));
+    const void* const output = frame.pointer(of.output);
+    made.nccl = {name == "Bcast" ? "Broadcast" : name, of.input != nccl::kAbsent ? frame.pointer(of.input) : output,
+                 output, std::max(call.bytes_in, call.bytes_out)};
+    return made;
+  }
+  /// Calls of a group that has been done are retold with what NCCL chose for them.
+  static void tell_choices(profile::Recorder& recorder, const InCall& in_call, CallGroup& group) {
+    group.learn(choices_of(in_call.own()));
+    for (CallGroup::Call& one : group.calls()) {
+      if (one.how == 0 || one.of.how != 0) continue;  // not known, or a drop-in has said more
+      profile::Class told = one.of;
+      told.how = one.how;
+      recorder.retell(in_call.thread(), one.of, told, one.told);
+      one.of = told;
+    }
+    group.sort_anew();
   }
 
   static Handle handle_of(const Frame& frame, nccl::Argument argument) {

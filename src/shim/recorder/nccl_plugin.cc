@@ -22,6 +22,7 @@
 
 #include "base/environment.h"
 #include "shim/nccl/abi/types.h"
+#include "shim/recorder/call_group.h"
 #include "shim/recorder/communicators.h"
 #include "shim/recorder/nccl_choices.h"
 #include "shim/recorder/process_profile.h"
@@ -221,14 +222,20 @@ void record(profile::Recorder& recorder, Context& context, const Descriptor& eve
   recorder.record(recorder.thread(), call, found);
 }
 
-/// The observed call that the thread is in learns what NCCL chose, unless a drop-in has said more.
+/// The observed call that the thread is in learns what NCCL chose, unless a drop-in has said more; at the end of a
+/// group, the call of the group.
 void tell_choice(const Collective& of) {
   thread_local LastNames last;
   profile::Recorder* const recorder = current_profile();
-  if (recorder == nullptr || own_thread.depth == 0 || own_thread.how != 0) return;
-  if (last.of != recorder) last = {.of = recorder};
+  if (recorder == nullptr || own_thread.depth == 0) return;
+  CallGroup& group = group_of(own_thread);
+  if (!group.is_open() && own_thread.how != 0) return;
+  look_up(last, *recorder, of.function, of.type);
   look_up_how(last, *recorder, of);
-  own_thread.how = last.how;
+  if (group.is_open())
+    group.hear({of.function != nullptr ? of.function : "", of.input, of.output, of.count * last.bytes}, last.how);
+  else
+    own_thread.how = last.how;
 }
 
 /// An NCCL whose functions the observer stands before. It is the caller's that `at` lies in.
