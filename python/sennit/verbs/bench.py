@@ -17,17 +17,13 @@ from sennit.verbs.collective import add_verbs
 from sennit.verbs.mpi import add_verb
 from sennit.verbs.options import (
     AsPublished,
-    Csv,
-    Html,
-    Markdown,
     Nccl,
     OnExecutor,
-    ResultFile,
     examples,
     executor_arguments,
 )
 from sennit.verbs.recording_gpus import show_cost
-from sennit.verbs.results import Files, show_result
+from sennit.verbs.results import Files, show_result, with_files
 from sennit.verbs.spelled import Spelled
 from sennit.verbs.tune import check_arguments, check_nccl, tune_once
 
@@ -73,6 +69,7 @@ AtLeast = Annotated[
 
 
 @app.command("put", epilog=PUT_EXAMPLES, rich_help_panel="One message")
+@with_files
 def put(
     source: Annotated[str | None, typer.Option("--from", metavar="DEVICE", help="Where messages start.")] = None,
     destination: Annotated[str | None, typer.Option("--to", metavar="DEVICE", help="Where they end.")] = None,
@@ -91,10 +88,8 @@ def put(
     seconds: Annotated[
         float | None, typer.Option(min=0.001, metavar="S", help="Longest time to measure each figure.")
     ] = None,
-    json_file: ResultFile = None,
-    csv: Csv = None,
-    markdown_file: Markdown = None,
-    html_file: Html = None,
+    *,
+    files: Files,
     at_least: AtLeast = None,
     no_tune: Annotated[
         bool, typer.Option("--no-tune", help="Do not tune first on a machine where that was never done.")
@@ -114,8 +109,6 @@ def put(
         raise Problem("--from and --to belong together", "Give both, or --pairs", Exit.USAGE)
     if source is not None and pairs is not None:
         raise Problem("--pairs chooses the ends that --from and --to name", "Leave one out", Exit.USAGE)
-    files = Files(json_file, csv, markdown_file, html_file)
-    files.check()
     if nccl is not None:
         check_nccl(nccl)
     options: dict[str, object] = {
@@ -154,12 +147,11 @@ training.add_verb(app)
 
 
 @app.command("show", epilog=SHOW_EXAMPLES, rich_help_panel="Results that were kept")
+@with_files
 def show(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A result that --json wrote.")],
-    json_file: ResultFile = None,
-    csv: Csv = None,
-    markdown_file: Markdown = None,
-    html_file: Html = None,
+    *,
+    files: Files,
     at_least: AtLeast = None,
     as_published: AsPublished = False,
     gantt: Annotated[
@@ -169,8 +161,6 @@ def show(
     svg: Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Where --gantt draws to.")] = None,
 ) -> None:
     """Show a result that was kept, and turn it into other formats."""
-    files = Files(json_file, csv, markdown_file, html_file)
-    files.check()
     from sennit.model.document import read_json
     from sennit.model.partitioned import PARTITIONED
     from sennit.model.recording_cost import RECORDING_COST

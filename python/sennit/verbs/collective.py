@@ -11,16 +11,12 @@ from sennit.operations import REDUCING, REGISTERED, VERBS, operation_of, works_i
 from sennit.programs import process
 from sennit.verbs.options import (
     PANEL,
-    Csv,
-    Html,
-    Markdown,
     Nccl,
     OnExecutor,
-    ResultFile,
     examples,
     executor_arguments,
 )
-from sennit.verbs.results import Files, show_result
+from sennit.verbs.results import Files, show_result, with_files
 from sennit.verbs.tune import check_nccl
 
 PROGRAM = "sennit-bench-collective"
@@ -76,6 +72,7 @@ def add_verbs(app: typer.Typer) -> None:
 def _add_verb(app: typer.Typer, name: str, explained: str, epilog: str) -> None:
     """One verb, with the options that mean something for it."""
 
+    @with_files
     def verb(
         operations: Annotated[
             str, typer.Option(metavar="NAME,…|all", help="Which, for example allgather,reduce-scatter.")
@@ -122,13 +119,9 @@ def _add_verb(app: typer.Typer, name: str, explained: str, epilog: str) -> None:
             float | None, typer.Option(min=0, metavar="US", help="By which the last rank starts each run later.")
         ] = None,
         nccl: Nccl = None,
-        json_file: ResultFile = None,
-        csv: Csv = None,
-        markdown_file: Markdown = None,
-        html_file: Html = None,
+        *,
+        files: Files,
     ) -> None:
-        files = Files(json_file, csv, markdown_file, html_file)
-        files.check()
         if nccl is not None:
             check_nccl(nccl)
         from sennit.baselines import versus as baselines  # here, so that --help does not wait for it

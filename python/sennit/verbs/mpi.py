@@ -23,8 +23,8 @@ from sennit.programs.handed_on import preloaded
 from sennit.programs.preloading import library_to_preload
 from sennit.programs.problem import Exit, Problem
 from sennit.programs.progress import Bar, Step
-from sennit.verbs.options import Csv, Html, Launcher, Markdown, MpiLibrary, ResultFile, examples, names
-from sennit.verbs.results import Files, show_result
+from sennit.verbs.options import Launcher, MpiLibrary, examples, names
+from sennit.verbs.results import Files, show_result, with_files
 
 PROGRAM = "sennit-bench-mpi"
 PEERS = ("by_hand", "mpi", UCX, "none")
@@ -96,6 +96,7 @@ def add_verb(app: typer.Typer) -> None:
     app.command("mpi", epilog=EXAMPLES, rich_help_panel="Programs of MPI")(mpi)
 
 
+@with_files
 def mpi(
     operations: Annotated[
         str | None,
@@ -146,17 +147,13 @@ def mpi(
         Path | None,
         typer.Option("--ucx", metavar="FOLDER", help="The libraries of a CUDA-built UCX; default: libucx-cu13's."),
     ] = None,
-    json_file: ResultFile = None,
-    csv: Csv = None,
-    markdown_file: Markdown = None,
-    html_file: Html = None,
+    *,
+    files: Files,
 ) -> None:
     """Measure an MPI with sennit's drop-in and without it: latency, bandwidths and collectives, as the OSU benchmarks
     do, of GPU or host buffers.
 
     The same ranks measure both, in turns. Every byte is checked in a separate call before anything is timed."""
-    files = Files(json_file, csv, markdown_file, html_file)
-    files.check()
     named = _peers(versus)
     found = launcher.find(start)
     # Before ranks are started: wrong usage should be told at once.

@@ -22,19 +22,15 @@ from sennit.programs.progress import Bar, Step
 from sennit.verbs.mpi import Start
 from sennit.verbs.options import (
     AsPublished,
-    Csv,
-    Html,
     Launcher,
-    Markdown,
     MpiLibrary,
-    ResultFile,
     check_files,
     examples,
     names,
     print_json,
     write,
 )
-from sennit.verbs.results import Files
+from sennit.verbs.results import Files, with_files
 
 SIZES = "4K,64K,1M,16M"
 PARTITIONS = "1,4,16"
@@ -57,6 +53,7 @@ def add_verb(app: typer.Typer) -> None:
     app.command("partitioned", epilog=EXAMPLES, rich_help_panel="Programs of MPI")(partitioned)
 
 
+@with_files
 def partitioned(
     probe: Annotated[
         bool, typer.Option("--probe", help="Only what MPI's partitioned messages do here, in seconds.")
@@ -112,17 +109,13 @@ def partitioned(
     as_published: AsPublished = False,
     start: Launcher = None,
     library: MpiLibrary = None,
-    json_file: ResultFile = None,
-    csv: Csv = None,
-    markdown_file: Markdown = None,
-    html_file: Html = None,
+    *,
+    files: Files,
 ) -> None:
     """Measure whether partitioned messages help with this MPI: partitions that leave as soon as a thread is done with
     them, beside the whole message once all threads are.
 
     Two ranks on one node, host buffers. Every byte of every message is checked, outside what is timed."""
-    files = Files(json_file, csv, markdown_file, html_file)
-    files.check()
     sizes_asked = ",".join(sizes_of(sizes)) if sizes else ""
     found = launcher.find(start)
     environment = found.environment(os.environ)

@@ -19,8 +19,8 @@ from sennit.programs.map import PROGRAM as MAPPER
 from sennit.programs.preloading import library_to_preload
 from sennit.programs.problem import Exit, Problem
 from sennit.verbs.mpi import PROGRAM, BoundRanks, RanksPerNode, SecondsEach, Start
-from sennit.verbs.options import Csv, Html, Launcher, Markdown, MpiLibrary, Nccl, OnMachine, ResultFile, examples
-from sennit.verbs.results import Files, show_result
+from sennit.verbs.options import Launcher, MpiLibrary, Nccl, OnMachine, examples
+from sennit.verbs.results import Files, show_result, with_files
 from sennit.verbs.tune import check_nccl, torchs_nccl
 
 SIZES = "1K,4K,16K,64K,256K,1M,4M,16M"
@@ -39,6 +39,7 @@ def add_verb(app: typer.Typer) -> None:
     app.command("patterns", epilog=EXAMPLES, rich_help_panel="Programs of MPI")(patterns)
 
 
+@with_files
 def patterns(
     pattern: Annotated[
         list[str] | None,
@@ -69,18 +70,14 @@ def patterns(
     library: MpiLibrary = None,
     bind: BoundRanks = None,
     seconds: SecondsEach = None,
-    json_file: ResultFile = None,
-    csv: Csv = None,
-    markdown_file: Markdown = None,
-    html_file: Html = None,
+    *,
+    files: Files,
 ) -> None:
     """Measure what a map of ranks to GPUs gains: every rank sends to its neighbours at once, by MPI or NCCL, in the
     order as it is, by the map of each metric of sennit map, in a random order and in the worst, in turns.
 
     The ranks of one job play each other's parts, so nothing is started again in between. Every byte is checked in a
     separate exchange before anything is timed."""
-    files = Files(json_file, csv, markdown_file, html_file)
-    files.check()
     if nccl is not None:
         check_nccl(nccl)
     elif NCCL in (over or "").split(","):

@@ -19,10 +19,10 @@ from sennit.programs.handed_on import preloaded
 from sennit.programs.preloading import library_to_preload
 from sennit.programs.problem import Exit, Problem
 from sennit.verbs.mpi import PROGRAM, Start
-from sennit.verbs.options import Csv, Html, Launcher, Markdown, MostSeconds, MpiLibrary, ResultFile, examples, names
+from sennit.verbs.options import Launcher, MostSeconds, MpiLibrary, examples, names
 from sennit.verbs.profile import OBSERVER
 from sennit.verbs.recording_gpus import SIZES, call_job, measure, ranks_here, training_job
-from sennit.verbs.results import Files, show_result
+from sennit.verbs.results import Files, show_result, with_files
 
 EXAMPLES = examples(
     "sennit bench profile",
@@ -40,6 +40,7 @@ def add_verb(app: typer.Typer) -> None:
     app.command("profile", epilog=EXAMPLES, rich_help_panel="Programs of MPI")(profile)
 
 
+@with_files
 def profile(
     gpu_times: Annotated[
         bool,
@@ -78,18 +79,14 @@ def profile(
     start: Launcher = None,
     library: MpiLibrary = None,
     seconds: Annotated[float, typer.Option(min=0.001, metavar="S", help="Time to measure each figure.")] = 2.0,
-    json_file: ResultFile = None,
-    csv: Csv = None,
-    markdown_file: Markdown = None,
-    html_file: Html = None,
+    *,
+    files: Files,
 ) -> None:
     """Measure what `sennit profile` adds to a call: host buffers, recorded and not, in turns in the same ranks. Open
     MPI's own monitoring is measured in a job of its own.
 
     --gpu-times and --training measure PyTorch on GPUs: nothing, sennit's recorder, torch.profiler and NCCL's Flight
     Recorder."""
-    files = Files(json_file, csv, markdown_file, html_file)
-    files.check()
     if gpu_times or training:
         of_nccl(gpu_times, training, sizes, ranks, models, batch, int(limit), runs, files)
         return

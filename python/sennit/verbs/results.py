@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sennit.programs import console
-from sennit.verbs.options import check_files, print_json, write
+from sennit.verbs.options import Csv, Html, Markdown, ResultFile, check_files, print_json, write
 
 if TYPE_CHECKING:
     from sennit.model.result import Result
@@ -26,6 +29,27 @@ class Files:
     def check(self) -> None:
         """Raises Problem where one cannot be written. Before anything is measured."""
         check_files(self.json, self.csv, self.markdown, self.html)
+
+
+def with_files(verb: Callable[..., None]) -> Callable[..., None]:
+    """Gives a verb --json, --csv, --markdown and --html in the place of its parameter `files`, by the signature that
+    Typer reads. Before the verb begins it is known that they can be written; otherwise Problem is raised."""
+    options = {"json_file": ResultFile, "csv": Csv, "markdown_file": Markdown, "html_file": Html}
+    signature = inspect.signature(verb, eval_str=True)
+    parameters: list[inspect.Parameter] = []
+    for each in signature.parameters.values():
+        named = options if each.name == "files" else {}
+        parameters += [each.replace(name=name, annotation=of, default=None) for name, of in named.items()] or [each]
+
+    @functools.wraps(verb)
+    def with_options(**given: Any) -> None:
+        files = Files(*(given.pop(name, None) for name in options))
+        files.check()
+        verb(**given, files=files)
+
+    with_options.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    with_options.__annotations__ = {each.name: each.annotation for each in parameters}
+    return with_options
 
 
 def show_result(document: Any, origin: str, files: Files) -> Result:

@@ -18,17 +18,13 @@ from sennit.operations import known_as
 from sennit.programs.preloading import library_to_preload
 from sennit.verbs import torch_jobs
 from sennit.verbs.options import (
-    Csv,
-    Html,
     JobsInTurns,
-    Markdown,
     MostSeconds,
     RanksOnGpus,
-    ResultFile,
     examples,
     names,
 )
-from sennit.verbs.results import Files, show_result
+from sennit.verbs.results import Files, show_result, with_files
 from sennit.verbs.turns import Outcomes, Progress, finished, measure_in_turns, take_turns
 
 EXAMPLES = examples(
@@ -50,6 +46,7 @@ def add_verb(app: typer.Typer) -> None:
     app.command("torch", epilog=EXAMPLES, rich_help_panel="Programs of NCCL")(bench_torch)
 
 
+@with_files
 def bench_torch(
     operations: Annotated[
         str, typer.Option(metavar="NAME,…", help="Any of allreduce, reduce_scatter, allgather, broadcast, "
@@ -69,17 +66,13 @@ def bench_torch(
     ] = 0.1,
     runs: JobsInTurns = 3,
     limit: MostSeconds = 600,
-    json_file: ResultFile = None,
-    csv: Csv = None,
-    markdown_file: Markdown = None,
-    html_file: Html = None,
+    *,
+    files: Files,
 ) -> None:  # fmt: skip
     """Measure collectives as PyTorch programs call them, under NCCL alone and under sennit's drop-in, in turns: in
     CUDA graphs, queued behind other work, and call by call; and what the drop-in costs calls that it leaves to NCCL.
 
     Every number is checked before anything is timed."""
-    files = Files(json_file, csv, markdown_file, html_file)
-    files.check()
     known = [known_as(each, torch_calls.NAMES) or each for each in names(operations)]
     asked = known, names(sizes), names(types)
     torch_calls.check(*asked)

@@ -20,17 +20,13 @@ from sennit.programs.preloading import library_to_preload
 from sennit.programs.problem import Exit, Problem
 from sennit.verbs import torch_jobs
 from sennit.verbs.options import (
-    Csv,
-    Html,
     JobsInTurns,
-    Markdown,
     MostSeconds,
     RanksOnGpus,
-    ResultFile,
     examples,
     names,
 )
-from sennit.verbs.results import Files, show_result
+from sennit.verbs.results import Files, show_result, with_files
 from sennit.verbs.turns import Enough, JobInTurns, Outcomes, Progress, measure_in_turns
 
 EXAMPLES = examples(
@@ -48,6 +44,7 @@ def add_verb(app: typer.Typer) -> None:
     app.command("training", epilog=EXAMPLES, rich_help_panel="Programs of NCCL")(bench_training)
 
 
+@with_files
 def bench_training(
     models: Annotated[
         str, typer.Option(metavar="MODEL[:WAY][:STEP],…", help="torchvision's resnet50, resnet152, densenet201, "
@@ -67,17 +64,13 @@ def bench_training(
         float | None, typer.Option(min=LEAST_S, metavar="S", help="Most seconds of all jobs, each of which loads "
                                    "PyTorch first: cases are measured as named, as many as there is time for.")
     ] = None,
-    json_file: ResultFile = None,
-    csv: Csv = None,
-    markdown_file: Markdown = None,
-    html_file: Html = None,
+    *,
+    files: Files,
 ) -> None:  # fmt: skip
     """Train PyTorch models on made-up data under NCCL alone and under sennit's drop-in, in turns: how fast, what part
     of a step communication takes, and whether the losses are the same.
 
     sennit takes what `sennit tune collectives` measured faster; SENNIT_TAKE=all takes all it can."""
-    files = Files(json_file, csv, markdown_file, html_file)
-    files.check()
     found = training.cases(names(models), _numbers(batches, "--batches"), _numbers(buckets, "--buckets"))
     torch_jobs.check_on(os.environ)
     count = torch_jobs.ranks_or_gpus(ranks, "training needs", "torch torchvision")
