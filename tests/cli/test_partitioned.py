@@ -6,6 +6,7 @@ import copy
 import json
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,8 @@ from sennit.model.document import parse
 from sennit.model.partitioned import BACK_ENDS, Partitioned, Probe
 from sennit.programs.problem import Exit, Problem
 from sennit.verbs.doctor_partitioned import check_of
-from sennit.verbs.partitioned import absolute, back_ends, sizes_of
+from sennit.verbs.partitioned import back_ends, sizes_of
+from sennit.verbs.partitioned_asked import Asked, absolute, kept, refuse_elsewhere, refuse_others
 from sennit.views.charts.grid import ratio_grid
 from sennit.views.partitioned import (
     partitioned_csv,
@@ -190,8 +192,16 @@ class MadeUpJobs:
         self.heard, self.commands = list(heard), list[Sequence[str]]()
 
     def start(self, command: Sequence[str], *_: object) -> jobs.Heard:
+        """Its rows are those of the back end and of the lines that were asked for."""
         self.commands.append(command)
-        return self.heard.pop(0)
+        heard = self.heard.pop(0)
+        if (found := heard.document) and "--back-end" in command:
+            done = skipped_of(command)
+            left = [line for line in range(jobs.lines(ASKED)) if line not in done]
+            found["rows"] = [row | {"line": line, "back_end": command[command.index("--back-end") + 1]}
+                             for row, line in zip(found["rows"], left, strict=False)]  # fmt: skip
+            return jobs.Heard(lines=json.dumps(found, indent=1).splitlines())
+        return heard
 
 
 def printed(*states: str, **more: Any) -> jobs.Heard:
@@ -213,24 +223,28 @@ def measured(monkeypatch: pytest.MonkeyPatch, made_up: MadeUpJobs, *asked: str) 
     return jobs.measure(command, {}, asked, ASKED, 10, lambda *_: None)
 
 
-def skipped(made_up: MadeUpJobs) -> list[tuple[str, str]]:
-    return [(each[each.index("--back-end") + 1], each[each.index("--skip") + 1]) for each in made_up.commands]
+def skipped_of(command: Sequence[str]) -> list[int]:
+    return [*map(int, command[command.index("--skip") + 1].split(","))] if "--skip" in command else []
+
+
+def skipped(made_up: MadeUpJobs) -> list[tuple[str, list[int]]]:
+    return [(each[each.index("--back-end") + 1], skipped_of(each)) for each in made_up.commands]
 
 
 def test_after_a_hang_the_other_lines_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     made_up = MadeUpJobs(printed("measured", "hung"), printed("measured", "measured"), printed("measured"))
-    whole = measured(monkeypatch, made_up, "mpi", "threads")
-    assert skipped(made_up) == [("mpi", "0"), ("mpi", "2"), ("threads", "0")]
+    whole = measured(monkeypatch, made_up, "threads", "mpi")
+    assert skipped(made_up) == [("threads", []), ("threads", [0, 1]), ("mpi", [])]
     assert [row["state"] for row in whole["rows"]] == ["measured", "hung", "measured", "measured", "measured"]
     jobs.add_commands(whole, command)
     assert [bool(row.get("command")) for row in whole["rows"]] == [False, True, False, False, False]
-    assert "--back-end mpi --sizes 65536 --partitions 1" in whole["rows"][1]["command"]
+    assert "--back-end threads --sizes 65536 --partitions 1" in whole["rows"][1]["command"]
 
 
 def test_a_back_end_that_hangs_again_and_again_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     made_up = MadeUpJobs(*[printed("hung")] * jobs.MOST_HANGS, printed("measured"))
     whole = measured(monkeypatch, made_up, "mpi", "threads")
-    assert skipped(made_up)[-1] == ("threads", "0")
+    assert skipped(made_up)[-1] == ("threads", [])
     assert "leave it out of --vs" in whole["warnings"][0]
 
 
@@ -247,6 +261,65 @@ def test_a_crash_is_a_warning_where_something_was_measured(monkeypatch: pytest.M
     with pytest.raises(Problem, match="--noise: 'x' is no noise") as caught:
         measured(monkeypatch, MadeUpJobs(jobs.Heard(errors=[json.dumps(error), "mpirun: rank 0 ended"])), "mpi")
     assert caught.value.exit_code == Exit.USAGE
+
+
+def test_what_a_job_told_before_it_crashed_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    so_far: list[dict[str, Any]] = []
+    heard = jobs.Heard(reason="it ended with signal 11", at=1, keep=so_far.append)
+    whole = data("partitioned") | {"rows": [], "warnings": []}
+    for told in ({"document": whole}, {"row": whole | {"broken": True}}):
+        heard.complain(json.dumps(told)[: 40 if "row" in told else None])
+    assert so_far == [], "a launcher broke the line"
+    heard.complain(json.dumps({"row": data("partitioned")["rows"][0] | {"line": 0}}))
+    assert [len(each["rows"]) for each in so_far] == [1]
+    found = measured(monkeypatch, MadeUpJobs(heard), "mpi")
+    assert len(found["rows"]) == 1
+    assert found["warnings"][0].startswith("mpi is left out from line 2 on: it ended with signal 11")
+
+
+def test_a_run_goes_on_with_the_lines_that_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = data("partitioned") | {"warnings": []}
+    row = begun["rows"][0]
+    begun["rows"] = [row | {"back_end": "mpi", "line": 2}, row | {"back_end": "mpi", "line": 0}]
+    made_up = MadeUpJobs(printed("measured", "measured"), printed(*["measured"] * 4))
+    monkeypatch.setattr(jobs, "start", made_up.start)
+    whole = jobs.measure(command, {}, ["mpi", "threads"], ASKED, 10, lambda *_: None, begun=begun)
+    assert skipped(made_up) == [("mpi", [0, 2]), ("threads", [])]
+    assert [(each["back_end"], each["line"]) for each in whole["rows"]] == [
+        (name, line) for name in ("threads", "mpi") for line in range(4)
+    ]
+    assert jobs.measure(command, {}, ["mpi"], ASKED, 10, lambda *_: None, begun=whole) is whole, "nothing is missing"
+
+
+def asked(**changes: Any) -> Asked:
+    return replace(Asked("1024", "1,2", 0, "1ms", "none", "linear", "hot", ["mpi"], 1, 0.5, 10.0), **changes)
+
+
+def test_a_run_goes_on_only_as_it_was_begun() -> None:
+    whole = data("partitioned")
+    with pytest.raises(Problem, match="does not say what was to be measured"):
+        kept(parse(Partitioned, whole, "p.json"), "p.json")
+    whole["settings"] |= asked().settings()
+    found = parse(Partitioned, whole, "p.json")
+    assert kept(found, "p.json") == asked()
+    refuse_others(asked(), {"sizes": "1024", "seed": 1}, "p.json")
+    for option, given in (
+        ("--sizes", {"sizes": "2048"}),
+        ("--hangs-after", {"limit": 3.0}),
+        ("--vs", {"versus": []}),
+    ):
+        with pytest.raises(Problem, match=f"p.json was measured with {option}") as caught:
+            refuse_others(asked(), given, "p.json")
+        assert caught.value.exit_code == Exit.USAGE
+    refuse_elsewhere(found, whole, "p.json")
+    for changes in ({"machine": {"name": "other"}}, {"versions": {"mpi": "MPICH"}},
+                    {"settings": whole["settings"] | {"cores": 99}}):  # fmt: skip
+        with pytest.raises(Problem, match="was measured elsewhere: ") as caught:
+            refuse_elsewhere(found, whole | changes, "p.json")
+        assert caught.value.exit_code == Exit.USAGE
+    whole["settings"]["asked"]["seed"] = "x"
+    with pytest.raises(Problem, match="seed"):
+        kept(parse(Partitioned, whole, "p.json"), "p.json")
 
 
 def test_a_question_that_hangs_is_a_no(monkeypatch: pytest.MonkeyPatch) -> None:

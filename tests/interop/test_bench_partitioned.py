@@ -58,6 +58,35 @@ def test_every_back_end_is_verified_and_measured(found: mpi.Installed) -> None:
     assert sum(row["state"] == "measured" for row in rows) >= 6
 
 
+def test_a_run_that_was_interrupted_goes_on(found: mpi.Installed, tmp_path: Path) -> None:
+    if found.of.name != "mpich":
+        pytest.skip("it is the same with every MPI, and takes three jobs")
+    file = tmp_path / "p.json"
+    options = (
+        "--vs",
+        "threads,mpi",
+        "--sizes",
+        "1K,2K",
+        "--partitions",
+        "1,2",
+        "--compute",
+        "0",
+        "--seconds",
+        "0.01",
+    )
+    whole = bench(found, *options)
+    rows = whole["rows"]
+    file.write_text(json.dumps(whole | {"rows": [row for row in rows if row["line"] != 1]}))
+    result = bench(found, "--resume", str(file))
+    assert [(row["back_end"], row["line"]) for row in result["rows"]] == [
+        (row["back_end"], row["line"]) for row in rows
+    ]
+    assert [row == before for row, before in zip(result["rows"], rows, strict=True)] == [
+        row["line"] != 1 for row in rows
+    ], "lines that were there are not measured again"
+    assert result["settings"]["asked"] == whole["settings"]["asked"]
+
+
 def test_a_message_that_does_not_end_in_time_is_a_line(found: mpi.Installed) -> None:
     result = bench(
         found, "--vs", "mpi", "--sizes", "4K", "--partitions", "2", "--compute", "2s", "--hangs-after", "0.5",

@@ -13,7 +13,7 @@ from typing import Any
 
 from sennit.baselines.run import Outcome, run
 from sennit.model.document import decode
-from sennit.model.partitioned import FAILED, HUNG, QUESTIONS
+from sennit.model.partitioned import BACK_ENDS, FAILED, HUNG, QUESTIONS
 from sennit.programs.problem import Exit, Problem
 from sennit.programs.progress import step_of
 
@@ -25,6 +25,8 @@ ANSWER_S = 5.0  # that a question may take
 START_S = 60.0  # that a launcher may take beside what its ranks do
 
 Progress = Callable[[int, int, str], None]
+Document = dict[str, Any]
+Keep = Callable[[Document], None]  # takes the document so far, in any thread, after each line of it
 Command = Callable[[Sequence[str]], list[str]]  # the command line of a job with these arguments of the program
 
 
@@ -36,6 +38,8 @@ class Heard(Outcome):
     lines: list[str] = field(default_factory=list)
     at: int = 0  # the line of the result that it had come to
     progress: Progress = lambda *_: None
+    head: Document = field(default_factory=dict)  # the document as far as it is known before a line is measured
+    keep: Keep = lambda _: None
 
     def hear(self, line: str, _: object) -> None:
         """A line of stdout."""
@@ -46,6 +50,11 @@ class Heard(Outcome):
         if step := step_of(line):
             self.at = step.done
             self.progress(step.done, step.total, step.what)
+        elif line.startswith(('{"document"', '{"row"')) and (told := _told(line)):
+            self.head = told.get("document", self.head)
+            if "row" in told:
+                self.rows.append(told["row"])
+                self.keep(self.head | {"rows": self.rows})
         else:
             super().complain(line)
 
@@ -59,6 +68,11 @@ class Heard(Outcome):
         except ValueError:
             return None
         return found if isinstance(found, dict) else None
+
+    @property
+    def so_far(self) -> Document | None:
+        """What it told line by line, where it did not come to its end; None where that is nothing."""
+        return self.head | {"rows": self.rows} if self.head and self.rows else None
 
     @property
     def error(self) -> dict[str, str]:
@@ -78,11 +92,23 @@ class Heard(Outcome):
         return self.reason or "it printed nothing"
 
 
-def start(command: Sequence[str], environment: Mapping[str, str], limit_s: float, progress: Progress) -> Heard:
+def _told(line: str) -> Document:
+    """What a line of JSON tells; nothing where a launcher broke it."""
+    try:
+        found = decode(line)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def start(
+    command: Sequence[str], environment: Mapping[str, str], limit_s: float, progress: Progress,
+    keep: Keep = lambda _: None,
+) -> Heard:  # fmt: skip
     """Runs a job to its end, or to the limit. Nothing of it is left."""
     # Not in a folder that is named after a test or a user: MPIs put sockets there, whose paths are to be short.
     with tempfile.TemporaryDirectory(prefix="sennit-partitions-") as folder:
-        heard = Heard(progress=progress)
+        heard = Heard(progress=progress, keep=keep)
         run([command], [{**environment, "TMPDIR": folder}], Path(folder), limit_s, lambda *_: None, heard)
     return heard
 
@@ -92,26 +118,50 @@ def start(command: Sequence[str], environment: Mapping[str, str], limit_s: float
 
 def measure(
     command: Command, environment: Mapping[str, str], back_ends: Sequence[str], arguments: Sequence[str],
-    limit_s: float, progress: Progress,
-) -> dict[str, Any]:  # fmt: skip
-    """The document of all back ends. `limit_s`: of one job. Raises Problem where no job could measure anything, and
-    the first says that it is wrong usage, or this machine's fault."""
-    whole: dict[str, Any] = {}
+    limit_s: float, progress: Progress, *, begun: Document | None = None, keep: Keep = lambda _: None,
+) -> Document:  # fmt: skip
+    """The document of all back ends. `limit_s`: of one job; `begun`: a document whose lines are not measured again.
+    Raises Problem where no job could measure anything, and the first says that it is wrong usage, or this
+    machine's fault."""
+    whole: Document = begun or {}
     for back_end in back_ends:
-        _of_back_end(whole, command, environment, back_end, arguments, limit_s, progress)
+        _of_back_end(whole, command, environment, back_end, arguments, limit_s, progress, keep)
+    places = {name: place for place, name in enumerate(BACK_ENDS)}
+    whole["rows"].sort(key=lambda row: (places.get(row["back_end"], len(places)), row["line"]))
     return whole
 
 
+def head(command: Command, environment: Mapping[str, str], back_end: str, arguments: Sequence[str]) -> Document:
+    """What a job of this back end says of the machine, the MPI and its settings, with no line measured. Raises
+    Problem."""
+    every = ",".join(map(str, range(lines(arguments))))
+    heard = start(
+        command(["--back-end", back_end, *arguments, "--skip", every]), environment, START_S, lambda *_: None
+    )
+    if (document := heard.document) is None:
+        raise _problem(heard)
+    return document
+
+
+def done_lines(document: Document, back_end: str) -> list[int]:
+    """The numbers of the lines of a back end that a document has."""
+    return sorted(row["line"] for row in document.get("rows", []) if row["back_end"] == back_end)
+
+
 def _of_back_end(
-    whole: dict[str, Any], command: Command, environment: Mapping[str, str], back_end: str, arguments: Sequence[str],
-    limit_s: float, progress: Progress,
+    whole: Document, command: Command, environment: Mapping[str, str], back_end: str, arguments: Sequence[str],
+    limit_s: float, progress: Progress, keep: Keep,
 ) -> None:  # fmt: skip
-    done, hangs = 0, 0
-    while True:
-        asked = ["--back-end", back_end, *arguments, "--progress", "--skip", str(done)]
-        heard = start(command(asked), environment, limit_s, progress)
+    hangs = 0
+    while len(done := done_lines(whole, back_end)) < lines(arguments):
+        skipped = ["--skip", ",".join(map(str, done))] if done else []
+        heard = start(
+            command(["--back-end", back_end, *arguments, "--progress", *skipped]), environment, limit_s, progress,
+            lambda so_far: keep(_joined(whole, so_far)),
+        )  # fmt: skip
         document = heard.document
         if document is None:
+            _join(whole, heard.so_far)
             if not whole.get("rows"):
                 raise _problem(heard)
             whole["warnings"].append(
@@ -120,11 +170,10 @@ def _of_back_end(
             )
             return
         rows = document["rows"]
-        _add(whole, document)
+        _join(whole, document)
         if not rows or rows[-1]["state"] != HUNG:
             return
         hangs = hangs + 1 if len(rows) == 1 else 1
-        done += len(rows)
         if hangs == MOST_HANGS:
             whole["warnings"].append(
                 f"{back_end} hung in {MOST_HANGS} lines one after the other, so its other lines are left out; leave "
@@ -141,12 +190,16 @@ def lines(arguments: Sequence[str]) -> int:
     return count
 
 
-def _add(whole: dict[str, Any], document: dict[str, Any]) -> None:
+def _join(whole: Document, document: Document | None) -> None:
+    whole.update(_joined(whole, document) if document else {})
+
+
+def _joined(whole: Document, document: Document) -> Document:
+    """The first with the rows and warnings of the second; it is left as it is."""
     if not whole:
-        whole.update(document)
-        return
-    whole["rows"] += document["rows"]
-    whole["warnings"] += [each for each in document["warnings"] if each not in whole["warnings"]]
+        return document
+    warnings = [each for each in document["warnings"] if each not in whole["warnings"]]
+    return whole | {"rows": whole["rows"] + document["rows"], "warnings": whole["warnings"] + warnings}
 
 
 def spelled(command: Sequence[str]) -> str:

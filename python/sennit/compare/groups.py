@@ -20,6 +20,7 @@ BUFFERS = {
     "managed": "managed buffers",
 }  # fmt: skip
 PROGRAMS = ("MPI_", "nccl")  # beginnings of functions that programs call, in profiles
+PARTITIONED_MESSAGE = "partitioned message"  # the operation of rows whose way says all but size and back end
 WAYS = {"graph": "in a CUDA graph", "queued": "queued behind other work", "eager": "call by call"}
 
 
@@ -32,6 +33,8 @@ def title(row: Row) -> str:
         return f"{row.pattern}: {BUFFERS.get(row.buffers, row.buffers)}, {ranks}{over}"
     if row.operation == "training":
         return f"Training: {training_name(row)}, {f'buckets {row.bucket_mb} MB, ' if row.bucket_mb else ''}{ranks}"
+    if row.operation == PARTITIONED_MESSAGE:
+        return row.way
     if row.operation.startswith(PROGRAMS):
         memory = f"{row.buffers} memory".replace("gpu", "GPU") if row.buffers else ""
         said = ", ".join(filter(None, (memory, ranks if row.ranks > 1 else "", row.way)))

@@ -11,7 +11,7 @@ from typing import Any
 from sennit import units
 from sennit.baselines.training import difference
 from sennit.compare.changes import Judged, Verdict, counts, differing, geometric_mean, judged, unclear
-from sennit.compare.groups import PROGRAMS, title
+from sennit.compare.groups import PARTITIONED_MESSAGE, PROGRAMS, title
 from sennit.model.result import BENCH_MPI, Result, Row
 from sennit.programs.problem import Exit, Problem
 
@@ -21,7 +21,7 @@ OTHER_CALLS = 2.0
 
 # Settings that say how long and what was measured, not how; and one that is a measurement.
 NO_DIFFERENCE = {"seconds", "runs", "steps", "losses", "sizes", "operations", "variants", "setup_ms", "ucx",
-                 "run_seconds", "in_calls"}  # fmt: skip
+                 "run_seconds", "in_calls", "limit", "back_ends", "asked"}  # fmt: skip
 
 FEWEST = 3  # calls of a process in a profile, below which nothing is known of how they differ
 
@@ -164,6 +164,11 @@ def way(row: Row) -> str:
     return row.plan or " + ".join(sorted(part.route for part in row.split))
 
 
+def without_time(row: Row) -> str:
+    """Why a row has no time: a message that hung or failed; empty where it has one."""
+    return row.plan if row.operation == PARTITIONED_MESSAGE else ""
+
+
 def losses_apart(first: Row, second: Row) -> str:
     """How far the losses of training are from one another, in the steps that both have; empty for the same bits."""
     both = min(len(first.losses), len(second.losses))
@@ -205,6 +210,9 @@ def _by_case(rows: Iterable[Row]) -> dict[Case, Row]:
 
 def _judged(first: Row, second: Row, one_launch: bool) -> Judged:
     """`one_launch`: calls back to back share the time of one."""
+    for name, row in (("A", first), ("B", second)):
+        if why := without_time(row):
+            return unclear(f"{why} in {name}")
     if first.verified != second.verified:
         return unclear(f"verified in {'A' if first.verified else 'B'} alone")
     if first.operation.startswith(PROGRAMS) and min(first.repetitions, second.repetitions) < FEWEST:
@@ -246,4 +254,6 @@ def _named(case: Case) -> dict[str, Any]:
 
 
 def _figures(row: Row) -> dict[str, Any]:
-    return {"median_us": row.median_us, "spread_us": row.spread_us, "way": way(row)}
+    known = not without_time(row)
+    return {"median_us": row.median_us if known else None, "spread_us": row.spread_us if known else None,
+            "way": way(row)}  # fmt: skip

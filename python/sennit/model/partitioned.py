@@ -49,6 +49,7 @@ class Row(Part):
     """One message, cut into partitions, by one back end. Its figures are of rounds in which a message sent whole by
     MPI_Send took turns with it, with the same bytes and the same compute; all bytes of all rounds were compared."""
 
+    line: NonNegativeInt = Field(default=0, description="Its place among the lines of its back end, as asked for")
     back_end: str = Field(description=", ".join(BACK_ENDS))
     bytes: PositiveInt
     partitions: PositiveInt

@@ -60,14 +60,18 @@ def compare(
 
 
 def _read(what: Path) -> Result:
-    """A result, or a profile as one. Raises Problem."""
-    from sennit.compare.profiles import KIND, as_result
+    """A result, or what is compared as one. Raises Problem."""
+    from sennit.compare import partitioned, profiles
     from sennit.model.document import parse, read_json
+    from sennit.model.partitioned import PARTITIONED, Partitioned
     from sennit.model.profile import Profile
     from sennit.model.result import read_result
     from sennit.programs.profiles import merged
 
     document = merged(what) if what.is_dir() else read_json(what)
-    if isinstance(document, dict) and document.get("kind") == KIND:
-        return as_result(parse(Profile, document, str(what)))
+    kind = document.get("kind") if isinstance(document, dict) else None
+    if kind == profiles.KIND:
+        return profiles.as_result(parse(Profile, document, str(what)))
+    if kind == PARTITIONED:
+        return partitioned.as_result(parse(Partitioned, document, str(what)))
     return read_result(document, str(what))

@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 
 from sennit import __version__, units
 from sennit.baselines import partitioned as jobs
-from sennit.model.document import parse
+from sennit.model.document import parse, read_json
 from sennit.model.partitioned import BACK_ENDS, OWN, PARTITIONED, QUESTIONS, Partitioned
 from sennit.programs import console, launcher
 from sennit.programs.problem import Exit, Problem
@@ -30,6 +33,7 @@ from sennit.verbs.options import (
     print_json,
     write,
 )
+from sennit.verbs.partitioned_asked import Asked, kept, refuse_elsewhere, refuse_others
 from sennit.verbs.results import Files, with_files
 
 SIZES = "4K,64K,1M,16M"
@@ -44,6 +48,7 @@ EXAMPLES = examples(
     "--noise uniform:4 --cache hot,cold --html p.html",
     "sennit bench partitioned --noise laggard:100us/MB --order linear,inverse,random --vs all",
     "sennit bench partitioned --launcher /opt/mpich/bin/mpiexec --json p.json",
+    "sennit bench partitioned --resume p.json",
     "sennit bench show p.json --gantt 16M:16 --svg gantt.svg",
 )
 
@@ -55,6 +60,7 @@ def add_verb(app: typer.Typer) -> None:
 
 @with_files
 def partitioned(
+    context: typer.Context,
     probe: Annotated[
         bool, typer.Option("--probe", help="Only what MPI's partitioned messages do here, in seconds.")
     ] = False,
@@ -106,6 +112,13 @@ def partitioned(
     limit: Annotated[
         float, typer.Option("--hangs-after", min=0.1, metavar="S", help="Seconds after which a message hangs.")
     ] = HANGS_S,
+    resume: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="What --json FILE holds of a run that was interrupted: measure what is missing, with its options.",
+        ),
+    ] = None,
     as_published: AsPublished = False,
     start: Launcher = None,
     library: MpiLibrary = None,
@@ -115,7 +128,13 @@ def partitioned(
     """Measure whether partitioned messages help with this MPI: partitions that leave as soon as a thread is done with
     them, beside the whole message once all threads are.
 
-    Two ranks on one node, host buffers. Every byte of every message is checked, outside what is timed."""
+    Two ranks on one node, host buffers. Every byte of every message is checked, outside what is timed. FILE of --json
+    is written line by line: where a run is interrupted, --resume FILE goes on."""
+    if resume is not None and probe:
+        raise Problem("--resume is of lines that were measured, and a probe has none", "Leave one out", Exit.USAGE)
+    if resume is not None and files.json is None:
+        files = replace(files, json=str(resume))
+        files.check()
     sizes_asked = ",".join(sizes_of(sizes)) if sizes else ""
     found = launcher.find(start)
     environment = found.environment(os.environ)
@@ -129,13 +148,56 @@ def partitioned(
     if probe:
         document = _probed(command, environment, sizes_asked.split(",") if sizes else [])
     else:
-        arguments = ["--sizes", sizes_asked or SIZES, "--partitions", partitions, "--compute", compute, "--noise",
-                     absolute(noise), "--order", order, "--cache", cache, "--seconds", f"{seconds:g}", "--limit",
-                     f"{limit:g}", "--seed", str(seed)]  # fmt: skip
-        arguments += ["--threads", str(threads)] if threads else []
-        document = _measured(command, environment, back_ends(versus), arguments, seconds, limit)
+        asked = Asked(sizes_asked or SIZES, partitions, threads or 0, compute, noise, order, cache, back_ends(versus),
+                      seed, seconds, limit)  # fmt: skip
+        begun = None
+        if resume is not None:
+            given = {name: value for name, value in asdict(asked).items() if _is_given(context, name)}
+            asked, begun = _begun(command, environment, resume, given)
+        try:
+            document = _measured(command, environment, asked, begun, _keeper(files.json, found.kind))
+        except KeyboardInterrupt:
+            if files.json not in (None, "-"):
+                console.messages().print(Text(f"to go on: --resume {files.json}"), soft_wrap=True)
+            raise
     document["settings"] |= {"launcher": found.kind}
     show_partitioned(document, "what was measured", files, as_published=as_published)
+
+
+def _is_given(context: typer.Context, name: str) -> bool:
+    """Whether an option stands on the command line."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _begun(
+    command: jobs.Command, environment: Mapping[str, str], file: Path, given: Mapping[str, Any]
+) -> tuple[Asked, jobs.Document]:
+    """What a run that was interrupted was asked, and what it has. Raises Problem where its lines and those of this
+    machine, MPI or command line would not be of the same thing."""
+    document = read_json(file)
+    found = parse(Partitioned, document, str(file))
+    asked = kept(found, str(file))
+    refuse_others(asked, given, str(file))
+    head = jobs.head(command, environment, asked.versus[0], asked.arguments())
+    refuse_elsewhere(found, head, str(file))
+    return asked, head | {"date": document["date"], "rows": document["rows"]}
+
+
+def _keeper(file: str | None, kind: str) -> Callable[[jobs.Document, Asked], None]:
+    """Writes the document after each line, whole or not at all: a run may end at any time."""
+
+    def keep(document: jobs.Document, asked: Asked) -> None:
+        if file in (None, "-"):
+            return
+        settings = document["settings"] | asked.settings() | {"launcher": kind}
+        text = json.dumps(document | {"settings": settings}, indent=1, ensure_ascii=False) + "\n"
+        half = Path(f"{file}.new")
+        with suppress(OSError):  # what cannot be written is told at the end
+            half.write_text(text, encoding="utf-8")
+            half.replace(str(file))
+
+    return keep
 
 
 def sizes_of(text: str) -> list[str]:
@@ -156,12 +218,6 @@ def sizes_of(text: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def absolute(noise: str) -> str:
-    """The same with the files of replay:FILE by their whole names."""
-    return ",".join(f"replay:{Path(file).absolute()}" if kind == "replay" else f"{kind}{colon}{file}"
-                    for kind, colon, file in (each.partition(":") for each in names(noise)))  # fmt: skip
-
-
 def back_ends(text: str) -> list[str]:
     """Those that --vs names, in the order of BACK_ENDS. Raises Problem (usage)."""
     asked: set[str] = set()
@@ -177,24 +233,26 @@ def back_ends(text: str) -> list[str]:
 
 
 def _measured(
-    command: jobs.Command, environment: Mapping[str, str], asked: list[str], arguments: list[str], seconds: float,
-    limit: float,
-) -> dict[str, Any]:  # fmt: skip
+    command: jobs.Command, environment: Mapping[str, str], asked: Asked, begun: jobs.Document | None,
+    keep: Callable[[jobs.Document, Asked], None],
+) -> jobs.Document:  # fmt: skip
+    arguments = asked.arguments()
     count = jobs.lines(arguments)
     # Beside what is timed, each message is made and checked; a hang ends the job that it is in.
-    limit_s = jobs.START_S + limit + count * (10 * seconds + 5)
+    limit_s = jobs.START_S + asked.limit + count * (10 * asked.seconds + 5)
     with Bar("measuring", console.messages()) as bar:
         document = jobs.measure(
-            command, environment, asked, arguments, limit_s,
-            lambda done, _, what: bar.update(Step(done, count, what)),
+            command, environment, asked.versus, arguments, limit_s,
+            lambda done, _, what: bar.update(Step(done, count, what)), begun=begun,
+            keep=lambda so_far: keep(so_far, asked),
         )  # fmt: skip
     jobs.add_commands(document, command)
-    document["settings"] |= {"back_ends": asked}
+    document["settings"] |= {"back_ends": asked.versus} | asked.settings()
     unsteady = [row for row in document["rows"] if row["state"] == "measured" and not row["steady"]]
     if unsteady:
         document["warnings"].append(
-            f"{len(unsteady)} of {len(document['rows'])} overheads are not known to ± 5 % after {seconds:g} s: raise "
-            "--seconds, or leave the machine alone."
+            f"{len(unsteady)} of {len(document['rows'])} overheads are not known to ± 5 % after {asked.seconds:g} s: "
+            "raise --seconds, or leave the machine alone."
         )
     if crowded := [row for row in document["rows"] if row["crowded"]]:
         document["warnings"].append(

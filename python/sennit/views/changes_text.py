@@ -9,7 +9,7 @@ from rich.text import Text
 
 from sennit import units
 from sennit.compare.changes import Judged, counted, geometric_mean
-from sennit.compare.runs import Comparison, RowPair
+from sennit.compare.runs import Comparison, RowPair, without_time
 from sennit.compare.table_diff import CaseDiff, TableDiff
 from sennit.model.plans import CollectiveTable
 from sennit.model.result import Result
@@ -100,7 +100,10 @@ def _pairs(pairs: list[RowPair]) -> Table:
     unit, us = ("ms", 1e3) if pairs[0].case.batch else ("µs", 1.0)  # a step of training takes long
     lines = []
     for pair in pairs:
-        times = (units.plain_time(row.median_us / us, row.spread_us / us) for row in (pair.first, pair.second))
+        times = (
+            NOTHING if without_time(row) else units.plain_time(row.median_us / us, row.spread_us / us)
+            for row in (pair.first, pair.second)
+        )  # fmt: skip
         lines.append([pair.case.size, pair.case.variant, *times, *_verdict(pair.judged), pair.remark])
     headings = ["size", "by", f"A {unit}", f"B {unit}", "× A", "verdict", ""]
     remarks = [f"{pair.case.size} {pair.case.variant}: {pair.remark}" for pair in pairs if pair.remark]

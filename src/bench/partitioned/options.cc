@@ -49,9 +49,11 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--seconds", options.seconds, "Longest time for each line")->check(CLI::Range(0.001, 3600.0));
   app.add_option("--limit", options.limit, "Seconds after which a message hangs")->check(CLI::Range(0.1, 3600.0));
   app.add_option("--seed", options.seed, "Of noise and random orders");
-  app.add_option("--skip", options.skip, "Lines that are done already")->check(CLI::Range(0, 1 << 20));
+  app.add_option("--skip", options.skip, "Lines that are done already, by number from 0, such as 0,1,5")
+      ->delimiter(',')
+      ->check(CLI::Range(0, 1 << 20));
   app.add_option("--library", options.library, "The MPI's library; default: the one that belongs to the launcher");
-  app.add_flag("--progress", options.progress, "Report progress on stderr, one JSON line a step");
+  app.add_flag("--progress", options.progress, "Report progress and lines on stderr, in JSON");
 }
 
 Result<double> parse_duration(std::string_view text) {
@@ -97,6 +99,7 @@ Result<std::vector<Cell>> cells_of(const Options& options, int cores) {
   const auto sizes = sizes_of(options);
   if (!sizes) return sizes.status();
   std::vector<Cell> cells;
+  int count = 0;
   for (const std::string& cache : options.caches)
     for (const std::string& noise_text : options.noises) {
       auto noise = parse_noise(noise_text);
@@ -107,9 +110,10 @@ Result<std::vector<Cell>> cells_of(const Options& options, int cores) {
         for (const int partitions : options.partitions)
           for (const std::uint64_t bytes : *sizes) {
             const int threads = options.threads > 0 ? options.threads : std::clamp(cores, 1, partitions);
-            cells.push_back({*back_end,
-                             {{threads, partitions}, bytes, *compute_us, *noise, *order, options.seed},
-                             cache == "cold"});
+            const int line = count++;
+            if (std::ranges::find(options.skip, line) != options.skip.end()) continue;
+            const Plan plan{{threads, partitions}, bytes, *compute_us, *noise, *order, options.seed};
+            cells.push_back({*back_end, plan, cache == "cold", line});
           }
       }
     }

@@ -19,7 +19,7 @@ struct Options {
   double seconds = 1;  ///< at most, for each cell
   double limit = 20;   ///< seconds without an end of an iteration, after which it hangs
   std::uint64_t seed = 1;
-  int skip = 0;  ///< cells that an earlier job has done
+  std::vector<int> skip;  ///< cells that an earlier job has done, by number
   bool progress = false;
 };
 
@@ -30,13 +30,14 @@ struct Cell {
   BackEnd back_end = BackEnd::mpi;
   Plan plan;
   bool cold = false;
+  int line = 0;  ///< its place among all cells, those that are skipped too
 
   /// "mpi, 64 KiB in 4 partitions, uniform:4, linear, hot".
   std::string text() const;
 };
 
-/// Returns every cache × noise × order × partitions × size. `cores`: that the sender's threads have for themselves.
-/// Errors: invalid_argument.
+/// Returns every cache × noise × order × partitions × size but those to be skipped. `cores`: that the sender's
+/// threads have for themselves. Errors: invalid_argument.
 Result<std::vector<Cell>> cells_of(const Options& options, int cores);
 
 /// Returns the sizes of --sizes, or the default ones. Errors: invalid_argument.

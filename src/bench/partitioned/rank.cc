@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <mutex>
@@ -88,9 +89,9 @@ class Rank {
       ++messages_;
       watchdog_->begin("");
     });
-    for (std::size_t index = std::size_t(options_.skip); index < cells->size(); ++index) {
-      const Cell& cell = (*cells)[index];
-      if (link_->sends()) progress_.step(long(index), long(cells->size()), cell.text());
+    say("document", document());
+    for (const Cell& cell : *cells) {
+      if (link_->sends()) progress_.step(cell.line, long(cells->size() + options_.skip.size()), cell.text());
       begin(cell);
       if (auto why = left_out(cell); !why.empty()) {
         add(not_measured(cell, setting_, "left_out", why));
@@ -166,6 +167,7 @@ class Rank {
   void add(Json row) {
     const std::lock_guard lock(mutex_);
     now_.reset();
+    say("row", row);
     if (link_->sends()) rows_.push_back(std::move(row));
   }
 
@@ -195,6 +197,21 @@ class Rank {
 
   /// `answers`: of a probe.
   void print_document(const Json& answers) {
+    Json whole = document();
+    whole["rows"] = rows_;
+    if (!answers.is_null()) whole["probe"] = answers;
+    print(whole);
+  }
+
+  /// Tells what is known so far: who reads it keeps it in case this job does not come to its end.
+  void say(const char* name, const Json& value) const {
+    if (!link_->sends() || !options_.progress) return;
+    fmt::print(stderr, "{}\n", Json{{name, value}}.dump(-1, ' ', false, Json::error_handler_t::replace));
+    std::fflush(stderr);
+  }
+
+  /// All but the rows.
+  Json document() const {
     put::Outcome outcome;
     outcome.warnings = warnings_;
     outcome.versions = {{"sennit", put::version()}, {"mpi", link_->version()}};
@@ -207,11 +224,9 @@ class Rank {
                            {"cores", setting_.cores},
                            {"thread_multiple", link_->is_thread_multiple()},
                            {"last_level_cache", last_level_cache()}};
-    Json document = put::document(machine_, {}, settings, outcome);
-    document["kind"] = "bench partitioned";
-    document["rows"] = rows_;
-    if (!answers.is_null()) document["probe"] = answers;
-    print(document);
+    Json made = put::document(machine_, {}, settings, outcome);
+    made["kind"] = "bench partitioned";
+    return made;
   }
 
   const Options& options_;

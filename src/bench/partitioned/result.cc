@@ -95,11 +95,17 @@ Json as_published(const Samples& samples, std::uint64_t bytes) {
 
 Json axes(const Cell& cell, const Setting& setting) {
   const Plan& plan = cell.plan;
-  return {{"back_end", name(cell.back_end)},     {"bytes", plan.bytes},
-          {"partitions", plan.crew.partitions},  {"threads", plan.crew.threads},
-          {"compute_us", plan.compute_us},       {"computed", setting.compute == Compute::slept ? "slept" : "spun"},
-          {"noise", plan.noise.text()},          {"order", plan.order.text()},
-          {"cache", cell.cold ? "cold" : "hot"}, {"crowded", plan.crew.threads > setting.cores}};
+  return {{"line", cell.line},
+          {"back_end", name(cell.back_end)},
+          {"bytes", plan.bytes},
+          {"partitions", plan.crew.partitions},
+          {"threads", plan.crew.threads},
+          {"compute_us", plan.compute_us},
+          {"computed", setting.compute == Compute::slept ? "slept" : "spun"},
+          {"noise", plan.noise.text()},
+          {"order", plan.order.text()},
+          {"cache", cell.cold ? "cold" : "hot"},
+          {"crowded", plan.crew.threads > setting.cores}};
 }
 
 Json measured(const Cell& cell, const Setting& setting, const Samples& samples) {

@@ -37,6 +37,18 @@ TEST(Cells, AreEveryCombination) {
   EXPECT_EQ(cells->back().text(), "mpi, 1 MiB in 8 partitions, uniform:4, stride:2, cold");
 }
 
+TEST(Cells, ThatAreSkippedKeepTheirNumbers) {
+  Options options = asked();
+  const auto all = cells_of(options, 4);
+  ASSERT_TRUE(all);
+  options.skip = {0, 2};
+  const auto left = cells_of(options, 4);
+  ASSERT_EQ(left->size(), all->size() - 2);
+  EXPECT_EQ(left->front().line, 1);
+  EXPECT_EQ((*left)[1].line, 3);
+  for (const Cell& each : *left) EXPECT_EQ(each.text(), (*all)[std::size_t(each.line)].text());
+}
+
 TEST(Cells, HaveAThreadAPartitionAsFarAsThereAreCores) {
   const auto few = cells_of(asked(), 4);
   EXPECT_EQ(few->front().plan.crew.threads, 2);

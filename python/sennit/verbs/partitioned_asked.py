@@ -1,0 +1,106 @@
+"""What `sennit bench partitioned` was asked to measure: its document has it, so that a run can go on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from sennit.baselines import partitioned as jobs
+from sennit.compare.changes import differing
+from sennit.model.document import Part, parse
+from sennit.model.partitioned import Partitioned
+from sennit.programs.problem import Exit, Problem
+from sennit.verbs.options import names
+
+KEPT = "asked"  # the member of the settings
+OPTIONS = {"limit": "--hangs-after", "versus": "--vs"}  # those whose option has another name
+# Of what a job says before it measures: where one of these differs, lines are not of the same thing.
+SAME = ("clock", "cores", "thread_multiple", "last_level_cache", "library")
+
+
+class _Kept(Part):
+    """Asked, as a document has it."""
+
+    sizes: str
+    partitions: str
+    threads: int
+    compute: str
+    noise: str
+    order: str
+    cache: str
+    versus: list[str]
+    seed: int
+    seconds: float
+    limit: float
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Values of the options, with lists spelled out. `threads` 0: the program's own choice."""
+
+    sizes: str
+    partitions: str
+    threads: int
+    compute: str
+    noise: str
+    order: str
+    cache: str
+    versus: list[str]
+    seed: int
+    seconds: float
+    limit: float
+
+    def arguments(self) -> list[str]:
+        """Of the program that measures, but for the back end."""
+        made = ["--sizes", self.sizes, "--partitions", self.partitions, "--compute", self.compute, "--noise",
+                absolute(self.noise), "--order", self.order, "--cache", self.cache, "--seconds", f"{self.seconds:g}",
+                "--limit", f"{self.limit:g}", "--seed", str(self.seed)]  # fmt: skip
+        return [*made, "--threads", str(self.threads)] if self.threads else made
+
+    def settings(self) -> dict[str, Any]:
+        """For the document."""
+        return {KEPT: asdict(self)}
+
+
+def absolute(noise: str) -> str:
+    """The same with the files of replay:FILE by their whole names."""
+    return ",".join(f"replay:{Path(file).absolute()}" if kind == "replay" else f"{kind}{colon}{file}"
+                    for kind, colon, file in (each.partition(":") for each in names(noise)))  # fmt: skip
+
+
+def kept(found: Partitioned, origin: str) -> Asked:
+    """What a document's run was asked. Raises Problem where it does not say so."""
+    if KEPT not in found.settings:
+        raise Problem(f"{origin} does not say what was to be measured", "Measure it anew", Exit.USAGE)
+    read = parse(_Kept, found.settings[KEPT], f"settings.{KEPT} of {origin}", version=None)
+    return Asked(**read.model_dump())
+
+
+def refuse_others(asked: Asked, given: Mapping[str, Any], origin: str) -> None:
+    """Raises Problem where an option that is given again has another value than in the document."""
+    for each in fields(Asked):
+        before = getattr(asked, each.name)
+        if each.name in given and given[each.name] != before:
+            option = OPTIONS.get(each.name, f"--{each.name}")
+            said = ",".join(before) if isinstance(before, list) else before
+            raise Problem(
+                f"{origin} was measured with {option} {said}", f"Leave {option} out, or measure anew", Exit.USAGE
+            )
+
+
+def refuse_elsewhere(found: Partitioned, head: jobs.Document, origin: str) -> None:
+    """Raises Problem where a job of this machine and MPI would not measure what the document did."""
+    here = parse(Partitioned, head, "the job's document")
+    apart = differing(_circumstances(found), _circumstances(here))
+    if apart:
+        raise Problem(
+            f"{origin} was measured elsewhere: {', '.join(apart)}", "Go on where it was begun, or measure anew",
+            Exit.USAGE,
+        )  # fmt: skip
+
+
+def _circumstances(found: Partitioned) -> dict[str, Any]:
+    settings = {name: found.settings.get(name) for name in SAME}
+    return found.machine.model_dump() | found.versions | settings
