@@ -7,9 +7,11 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import drop_in
 import nccl_prototypes
@@ -112,25 +114,48 @@ class Program:
 
 
 @cache
-def tuned(sizes: str, nccl_us: tuple[float, ...], operation: str = "allreduce", beside: str = "") -> Path | str:
-    """A folder for SENNIT_CACHE: two ranks' calls in ordinary buffers as tuned on this host, and what NCCL is said to
-    have taken for each size, and which one (default: the tests' own); or why it cannot be had."""
-    programs = Path(drop_in.FOLDER)
-    if not drop_in.FOLDER or not (programs / "sennit-tune").exists():
-        return "sennit-tune is not built"
+def measured() -> Path:
+    """A folder for SENNIT_CACHE that knows this host, but no plans yet."""
     folder = Path(tempfile.mkdtemp(prefix="cache-", dir=TOGETHER.name))
+    measure_to(folder, "sennit-machine", "measure")
+    return folder
+
+
+def measure_to(folder: Path, program: str, *arguments: str) -> None:
+    """Runs what keeps its measurement in a folder."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith("SENNIT_")}
     environment = kept | {"SENNIT_CACHE": str(folder), "SENNIT_EXECUTOR": "host"}
-    tuning = ["collectives", "--ranks", "2", "--operations", operation, "--sizes", sizes, "--budget", "20"]
-    for command in ([str(programs / "sennit-machine"), "measure"], [str(programs / "sennit-tune"), *tuning]):
-        subprocess.run(command, env=environment, capture_output=True, check=True, timeout=100)
-    beside = beside or ".".join(map(str, version_of(headers()[0])))
+    command = [str(Path(drop_in.FOLDER) / program), *arguments]
+    subprocess.run(command, env=environment, capture_output=True, check=True, timeout=100)
+
+
+@cache
+def tuned_once(operation: str) -> dict[str, Any]:
+    """The table of plans that sennit-tune writes of two ranks' calls of 1 KiB in ordinary buffers, on this host."""
+    folder = Path(tempfile.mkdtemp(prefix="cache-", dir=TOGETHER.name))
+    shutil.copytree(measured(), folder, dirs_exist_ok=True)
+    options = ["--ranks", "2", "--operations", operation, "--sizes", "1K", "--budget", "2"]
+    measure_to(folder, "sennit-tune", "collectives", *options)
     (file,) = folder.glob("*.collectives.json")
-    table = json.loads(file.read_text(encoding="utf-8"))
+    table: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     table["entries"] = [entry for entry in table["entries"] if "windows" not in entry]
-    for entry, took in zip(table["entries"], nccl_us, strict=True):
-        entry |= {"nccl_us": took, "nccl": beside}
-    file.write_text(json.dumps(table), encoding="utf-8")
+    return table
+
+
+def tuned(nccl_us: Mapping[int, float], operation: str = "allreduce", beside: str = "") -> Path:
+    """A folder for SENNIT_CACHE: two ranks' calls with the plans that sennit-tune found for 1 KiB, since all of a
+    budget of seconds would go into each size; what NCCL is said to have taken for each size, by KiB, and which one
+    (default: the tests' own). Skips the test where sennit-tune is not built."""
+    if not drop_in.FOLDER or not (Path(drop_in.FOLDER) / "sennit-tune").exists():
+        pytest.skip("sennit-tune is not built")
+    table = tuned_once(operation)
+    (entry,) = table["entries"]
+    nccl = beside or ".".join(map(str, version_of(headers()[0])))
+    entries = [entry | {"bytes": kib << 10, "nccl_us": took, "nccl": nccl} for kib, took in nccl_us.items()]
+    folder = Path(tempfile.mkdtemp(prefix="cache-", dir=TOGETHER.name))
+    shutil.copytree(measured(), folder, dirs_exist_ok=True)
+    file = folder / f"{table['fingerprint']}.collectives.json"
+    file.write_text(json.dumps(table | {"entries": entries}), encoding="utf-8")
     return folder
 
 
