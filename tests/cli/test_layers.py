@@ -44,6 +44,14 @@ def test_who_uses_the_drop_ins_from_outside() -> None:
     assert users <= {"bench/mpi", "bench/partitioned"}
 
 
+def test_every_room_has_a_readme_of_one_screen() -> None:
+    """It maps the files first."""
+    for room in (each for each in (ROOT / "src").iterdir() if each.is_dir()):
+        lines = (room / "README.md").read_text(encoding="utf-8").splitlines()
+        assert len(lines) <= 80, room
+        assert "## Files" in lines, room
+
+
 # What src/place may include beside itself: maps are computed from traffic and a machine's links alone.
 OF_PLACE = ("base", "machine", "path", "place")
 ANY_INCLUDE = re.compile(r'^#include "([a-z0-9_]+)/', re.MULTILINE)
