@@ -1,5 +1,5 @@
 // The two queues of each process that receives messages, over the time of the run: receives that wait for their
-// message, and messages that were not asked for yet (seed 003, section 3.3.6). They are reconstructed from the
+// message, and messages that were not asked for yet (Temuçin 2021, section 3.3.6). They are reconstructed from the
 // sends and receives of all: a message counts as come when its send began.
 #pragma once
 

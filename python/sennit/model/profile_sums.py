@@ -71,7 +71,7 @@ def sums(profile: Profile, rows: Iterable[Row], key: Callable[[Row], str]) -> di
 
 
 def bins(rows: Iterable[Row]) -> dict[int, list[Row]]:
-    """Rows that have a size, by the largest of their bin (seed 003, section 3.3.4), ascending."""
+    """Rows that have a size, by the largest of their bin (Temuçin 2021, section 3.3.4), ascending."""
     found: dict[int, list[Row]] = {}
     for row in rows:
         if row.memory and row.to_bytes is not None:

@@ -189,7 +189,7 @@ def share(profile: Profile, seconds: float) -> str:
 
 
 def by_size(profile: Profile) -> Table:
-    """The bins of seed 003, section 3.3.4: calls that have a size, CPU and GPU buffers apart."""
+    """The bins of Temuçin 2021, section 3.3.4: calls that have a size, CPU and GPU buffers apart."""
     rows = [row for row in profile.counted if row.memory and row.to_bytes is not None]
     bins: dict[int, list[Row]] = {}
     for row in rows:
@@ -352,7 +352,7 @@ def queues_said(profile: Profile) -> list[str]:
 
 
 def by_poll(profile: Profile) -> Table:
-    """Questions that found nothing (seed 003, section 3.3.6)."""
+    """Questions that found nothing (Temuçin 2021, section 3.3.6)."""
     lines = [
         (
             plain(polls.function),
@@ -390,7 +390,7 @@ def by_partner(profile: Profile, most: int = MOST_LINES) -> Table:
 
 
 def partners_said(profile: Profile) -> list[str]:
-    """With how many others ranks talk (seed 003, section 3.3.5)."""
+    """With how many others ranks talk (Temuçin 2021, section 3.3.5)."""
     partners: dict[int, set[int]] = {}
     for pair in profile.partners:
         partners.setdefault(pair.sender, set()).add(pair.receiver)

@@ -66,7 +66,7 @@ def _fewer(rows: Sequence[Row]) -> tuple[list[Row], list[str]]:
 
 
 def polls(profile: Profile) -> Part | None:
-    """Questions for what was not there (seed 003, section 3.3.6, figure 3.12)."""
+    """Questions for what was not there (Temuçin 2021, section 3.3.6, figure 3.12)."""
     if not profile.polls:
         return None
     bars = []

@@ -1,4 +1,4 @@
-"""A profile by the size of messages, in the bins of figure 5.8 of seed 003, CPU and GPU buffers apart."""
+"""A profile by the size of messages, in the bins of figure 5.8 of Temuçin 2021, CPU and GPU buffers apart."""
 
 from __future__ import annotations
 
