@@ -119,8 +119,8 @@ def polls(function: str, *, calls: int, misses: int, seconds: Sequence[float]) -
 
 
 def server() -> dict[str, Any]:
-    """A parameter server of 8 ranks that looks for messages all the time, as figures 3.1d, 3.11d and 3.12 of seed 003
-    have it: up to 22 % of run time."""
+    """A parameter server of 8 ranks that looks for messages all the time, as figures 3.1d, 3.11d and 3.12 of Temuçin
+    2021 have it: up to 22 % of run time."""
     ranks = [rank(number, "node1", 50.0, 20.0, program="/home/user/cntk") for number in range(8)]
     rows = [
         row("MPI_Isend", 8, calls=4000, seconds=0.4, size=MIB, memory="host", requests=32000, flight_seconds=64.0,

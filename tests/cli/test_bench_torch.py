@@ -1,4 +1,5 @@
-"""`sennit bench torch`: what it calls, how jobs are put together, what it shows, and what it says when it cannot."""
+"""`sennit bench torch`: what it calls, how jobs are put together, what it shows, and what it says when it cannot.
+The file is long, as its tests share made-up jobs."""
 
 from __future__ import annotations
 

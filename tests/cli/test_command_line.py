@@ -1,4 +1,5 @@
-"""The command line as a user's shell sees it: what is printed where, and the exit codes."""
+"""The command line as a user's shell sees it: what is printed where, and the exit codes. The file is long: it
+has what holds for every verb."""
 
 from __future__ import annotations
 

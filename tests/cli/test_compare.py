@@ -1,4 +1,4 @@
-"""`sennit compare`: two runs of the same benchmark, row by row."""
+"""`sennit compare`: two runs of the same benchmark, row by row. The file is long, as its tests share made-up runs."""
 
 from __future__ import annotations
 

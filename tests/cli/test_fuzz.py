@@ -1,6 +1,6 @@
 """The readers of documents under damage: a fixed sequence of mutants of every kind of document. A mutant is read, and
 then every view of it is drawn, or refused in words that name the file and what is wrong with it. The C++ programs'
-readers of machines have tests/machine/fuzz_test.cc."""
+readers of machines have tests/machine/fuzz_test.cc. The file is long, as all documents share the mutants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The house itself: versions agree, docs are up to date, the scripts count right."""
+"""The house itself: versions agree, docs are up to date, the scripts count right. The file is long,
+as each script has its tests here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""`sennit map`: what is asked of the program, what is shown, kept and drawn."""
+"""`sennit map`: what is asked of the program, what is shown, kept and drawn. The file is long, as its tests share
+made-up maps."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """Schedules as GOAL and as Chakra's traces, read by readers that are not ours: protobuf's own runtime, and, as
-LogGOPSim has to be built, a strict reader of GOAL's grammar that checks what LogGOPSim would."""
+LogGOPSim has to be built, a strict reader of GOAL's grammar that checks what LogGOPSim would. The file is long,
+as both readers stand in it."""
 
 from __future__ import annotations
 

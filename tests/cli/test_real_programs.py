@@ -1,4 +1,5 @@
-"""The command line over the programs of this tree, without a GPU: what they print is what the views read."""
+"""The command line over the programs of this tree, without a GPU: what they print is what the views read.
+The file is long: every verb meets its program here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""`sennit report`: a profile as a page and as files, and other documents by the views that they have."""
+"""`sennit report`: a profile as a page and as files, and other documents by the views that they have.
+The file is long, as its tests read pages by the same few functions."""
 
 from __future__ import annotations
 

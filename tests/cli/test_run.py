@@ -1,4 +1,5 @@
-"""`sennit run`: what it starts, with what, and what it says when it cannot."""
+"""`sennit run`: what it starts, with what, and what it says when it cannot. The file is long: each launcher
+and each refusal has a test."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """`sennit bench training`: what it trains, how runs are put together, what it shows, and what it says when it
-cannot."""
+cannot. The file is long, as its tests share made-up runs."""
 
 from __future__ import annotations
 

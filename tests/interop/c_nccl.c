@@ -1,5 +1,6 @@
 /* A program of several ranks that calls NCCL: c_nccl RANK SIZE FOLDER TEST. Prints "all right" where everything that
- * it got is what NCCL promises. Buffers count as GPU memory where they are emulated. */
+ * it got is what NCCL promises. Buffers count as GPU memory where they are emulated. The file is long: main() and the
+ * tests of plain calls. */
 #define _GNU_SOURCE
 #include "c_nccl.h"
 

@@ -1,4 +1,5 @@
-/* Programs of NCCL about the end of a communicator: what is waited for then, and who is gone before. */
+/* Programs of NCCL about the end of a communicator: what is waited for then, and who is gone before.
+ * The file is long, as each way to end is one. */
 #define _GNU_SOURCE
 #include "c_nccl.h"
 

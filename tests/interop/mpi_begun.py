@@ -1,5 +1,5 @@
 """A rank that begins collectives and goes on, through mpi4py, and checks what comes. test_mpi_begun.py starts it with
-emulated GPU memory, you with CuPy on GPUs.
+emulated GPU memory, you with CuPy on GPUs. It is long, as one job has all checks.
 
     sennit run --report -- mpirun -n 4 python tests/interop/mpi_begun.py
 """

@@ -1,5 +1,6 @@
 """A rank that sends and reduces buffers of every kind through mpi4py, and checks what comes. test_mpi_buffers.py
 starts it with emulated GPU memory, you with CuPy on GPUs. Names of checks are those to leave out.
+It is long, as one job has all checks.
 
     sennit run -- mpirun -n 4 python tests/interop/mpi_buffers.py
 """

@@ -1,4 +1,5 @@
-"""A program in C through the drop-in, with each MPI and each ABI, and emulated GPU memory."""
+"""A program in C through the drop-in, with each MPI and each ABI, and emulated GPU memory. The file is long: each
+program has its test."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """A profile has, function by function, the calls and the bytes of an independent counter before the same run
-(counter.py); and programs as those of seed 003 the counts that they say themselves."""
+(counter.py); and programs as those of Temuçin 2021 the counts that they say themselves."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def python(name: str, script: str, tmp_path: Path) -> tuple[Any, Any]:
 
 @pytest.mark.parametrize("name", ["mpich", "openmpi"])
 def test_a_parameter_server_is_seen_to_poll(name: str, tmp_path: Path) -> None:
-    """Figures 3.1d, 3.11d and 3.12 of seed 003: all talk with one, which looks for messages that are not there."""
+    """Figures 3.1d, 3.11d and 3.12 of Temuçin 2021: all talk with one, which asks for messages that are not there."""
     document, said = python(name, "server_program.py", tmp_path)
     found = plain(document)
     steps = said["steps"]
@@ -154,7 +154,7 @@ def test_a_parameter_server_is_seen_to_poll(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["mpich", "openmpi"])
 def test_the_traffic_of_horovod_is_seen(name: str, tmp_path: Path) -> None:
-    """Figures 3.2, 3.8 and 3.9 of seed 003: 8 B of bits in a thread of their own, beside fused sums."""
+    """Figures 3.2, 3.8 and 3.9 of Temuçin 2021: 8 B of bits in a thread of their own, beside fused sums."""
     document, said = python(name, "horovod_program.py", tmp_path)
     rows = [row for row in document["rows"] if row["function"].removesuffix("_c") == "MPI_Allreduce"]
     found = {

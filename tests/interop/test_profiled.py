@@ -1,5 +1,6 @@
 """`sennit profile` before programs: what it writes down equals the calls that they make, over each MPI,
-alone and accelerated, and also of ranks that are killed."""
+alone and accelerated, and also of ranks that are killed. The file is long, as its tests share what starts
+programs and reads profiles."""
 
 from __future__ import annotations
 
