@@ -209,11 +209,18 @@ def spelled(command: Sequence[str]) -> str:
 
 def alone(row: Mapping[str, Any]) -> list[str]:
     """The arguments that measure one row."""
+    of_pattern = ["--pattern", row["pattern"], "--planes", str(planes(row))] if "pattern" in row else []
     return [
+        *of_pattern,
         "--back-end", row["back_end"], "--sizes", str(row["bytes"]), "--partitions", str(row["partitions"]),
         "--threads", str(row["threads"]), "--compute", f"{row['compute_us']:g}us", "--noise", row["noise"],
         "--order", row["order"], "--cache", row["cache"],
     ]  # fmt: skip
+
+
+def planes(row: Mapping[str, Any]) -> int:
+    """Of each octant of a row's sweep, or iterations of its halo."""
+    return int(row["steps"]) // (8 if row["pattern"] == "sweep3d" else 1)
 
 
 def add_commands(document: dict[str, Any], command: Command) -> None:

@@ -8,18 +8,19 @@ from typing import Any
 from sennit import units
 from sennit.compare.groups import PARTITIONED_MESSAGE
 from sennit.compare.ratio import NOISE
-from sennit.model.partitioned import FAILED, HUNG, QUESTIONS, Figure, Partitioned, Row
+from sennit.model.partitioned import FAILED, HUNG, QUESTIONS, Figure, Partitioned, PatternRow, Row
 from sennit.model.result import Result
 from sennit.model.result import Row as Measured
 
 
 def as_result(found: Partitioned) -> Result:
-    """Of each line the time in which some partition travels, and that of the whole message beside it: a control, as
-    nothing about it is partitioned. Lines that hung or failed are rows that nothing can be said of."""
+    """Of each line the time in which some partition travels, or that of a round of a pattern, and the whole message's
+    beside it: a control, as nothing about that is partitioned. Lines that hung or failed are rows that nothing can be
+    said of."""
     rows = []
-    for row in found.rows:
+    for row in found.lines:
         if row.is_measured:
-            rows.append(_row(row, row.back_end, row.transfer_us))
+            rows.append(_row(row, row.back_end, row.transfer_us if isinstance(row, Row) else row.round_us))
             rows.append(_row(row, f"whole, beside {row.back_end}", row.single_us))
         elif row.state in (HUNG, FAILED):
             rows.append(_row(row, row.back_end, None))
@@ -34,10 +35,14 @@ def as_result(found: Partitioned) -> Result:
     )
 
 
-def _row(row: Row, variant: str, time: Figure | None) -> Measured:
+def _row(row: Row | PatternRow, variant: str, time: Figure | None) -> Measured:
     slept = ", threads that sleep" if row.computed == "slept" else ""
+    pattern = (
+        f"{row.pattern} on {' × '.join(map(str, row.grid))} ranks, {row.steps} steps, "
+        if isinstance(row, PatternRow) else ""
+    )  # fmt: skip
     what = (
-        f"{row.partitions} partition{'' if row.partitions == 1 else 's'}, {row.threads} "
+        f"{pattern}{row.partitions} partition{'' if row.partitions == 1 else 's'}, {row.threads} "
         f"thread{'' if row.threads == 1 else 's'}, {row.cache} cache, noise {row.noise}, order {row.order}, "
         f"{units.time(row.compute_us)} of compute{slept}"
     )

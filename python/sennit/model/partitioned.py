@@ -3,6 +3,7 @@ schemas/partitioned.schema.json is generated from them; docs/tune/bench-partitio
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal
 
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
@@ -14,6 +15,8 @@ PARTITIONED = "bench partitioned"
 
 SINGLE, OWN = "single", "mpi"
 BACK_ENDS = ("single", "threads", "persistent", "persistent_partitions", "mpi", "rma_flush", "rma_pscw")
+BETWEEN_TWO = BACK_ENDS[:5]  # those that need no window of all ranks
+PATTERNS = ("sweep3d", "halo3d")
 MEASURED, HUNG, FAILED, LEFT_OUT = "measured", "hung", "failed", "left_out"
 QUESTIONS = ("early", "start_all", "before_start", "while_waiting")
 
@@ -98,6 +101,54 @@ class Row(Part):
         return self.state == MEASURED and self.overhead is not None
 
 
+class PatternRow(Part):
+    """A pattern of an application between several ranks, by one back end. Its figures are of rounds in which whole
+    messages (MPI_Send after the threads' join) took turns with it, with the same bytes and the same updates of cells:
+    all ranks counted them. The results of all rounds were equal to the bit, and those of the first what one process
+    computes."""
+
+    line: NonNegativeInt = Field(default=0, description="Its place among the lines of its back end, as asked for")
+    pattern: str = Field(description=", ".join(PATTERNS))
+    grid: list[PositiveInt] = Field(description="Ranks along x, y and z", min_length=3, max_length=3)
+    steps: PositiveInt = Field(description="Of a round: planes of all octants, or iterations")
+    back_end: str = Field(description=", ".join(BETWEEN_TWO))
+    bytes: PositiveInt = Field(description="Of a face")
+    partitions: PositiveInt = Field(description="Of a face")
+    threads: PositiveInt = Field(description="Of each rank")
+    compute_us: NonNegativeFloat = Field(description="Of each thread in each step, beside the updates")
+    computed: str = Field(default="spun", description="spun, or slept where threads have no core each")
+    noise: str
+    order: str
+    cache: str = Field(default="hot", description="As it is")
+    crowded: bool = Field(default=False, description="There were more threads than cores for them")
+
+    state: Literal["measured", "hung", "failed", "left_out"]
+    why: str = Field(default="", description="It was not measured")
+    command: str = Field(default="", description="Of a row that hung or failed: what starts this line alone")
+
+    rounds: NonNegativeInt = 0
+    steady: bool = Field(default=False, description="The speed-up is known to ± 5 %")
+    verified: bool = Field(default=False, description="To the bit")
+    faces: NonNegativeInt = Field(default=0, description="That all ranks sent in a round")
+    bytes_sent: NonNegativeInt = Field(default=0, description="By all ranks in a round; of whole messages as many")
+    bytes_received: NonNegativeInt = Field(default=0, description="By all ranks in a round")
+    updates: NonNegativeInt = Field(default=0, description="Of cells and quantities, by all ranks in a round")
+
+    round_us: Figure | None = Field(default=None, description="From the first rank's begin to the last one's end")
+    single_us: Figure | None = Field(default=None, description="The same of whole messages")
+    speedup: Figure | None = Field(default=None, description="single / round, of each round")
+
+    @property
+    def ranks(self) -> int:
+        """How many there were."""
+        return math.prod(self.grid)
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether it has figures."""
+        return self.state == MEASURED and self.speedup is not None
+
+
 class Early(Part):
     """Of two partitions, the second ready 20 ms after the first: whether the first arrives before that."""
 
@@ -135,12 +186,18 @@ class Partitioned(Part):
     settings: dict[str, Any] = {}
     probe: Probe | None = None
     rows: list[Row] = []
+    patterns: list[PatternRow] = []
     warnings: list[str] = Field(default=[], description="Why figures may mislead, each ending with what to do")
 
     @property
     def measured(self) -> list[Row]:
         """Rows with figures."""
         return [row for row in self.rows if row.is_measured]
+
+    @property
+    def lines(self) -> list[Row | PatternRow]:
+        """Rows of either kind."""
+        return [*self.rows, *self.patterns]
 
     @property
     def mpi(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import datetime, timezone
@@ -18,7 +18,7 @@ from rich.text import Text
 from sennit import __version__, units
 from sennit.baselines import partitioned as jobs
 from sennit.model.document import parse, read_json
-from sennit.model.partitioned import BACK_ENDS, OWN, PARTITIONED, QUESTIONS, Partitioned
+from sennit.model.partitioned import BACK_ENDS, BETWEEN_TWO, OWN, PARTITIONED, PATTERNS, QUESTIONS, Partitioned
 from sennit.programs import console, launcher
 from sennit.programs.problem import Exit, Problem
 from sennit.programs.progress import Bar, Step
@@ -33,13 +33,14 @@ from sennit.verbs.options import (
     print_json,
     write,
 )
-from sennit.verbs.partitioned_asked import Asked, kept, refuse_elsewhere, refuse_others
+from sennit.verbs.partitioned_asked import PLANES, Asked, kept, refuse_elsewhere, refuse_others
 from sennit.verbs.results import Files, with_files
 
 SIZES = "4K,64K,1M,16M"
 PARTITIONS = "1,4,16"
 VERSUS = f"{OWN},persistent_partitions"
-GROUPS = {"rma": ("rma_flush", "rma_pscw"), "all": BACK_ENDS}
+GROUPS = {"partitioned": (OWN,), "rma": ("rma_flush", "rma_pscw"), "all": BACK_ENDS}
+RANKS = 4  # of a pattern
 SECONDS = 0.5
 HANGS_S = 10.0
 EXAMPLES = examples(
@@ -49,6 +50,7 @@ EXAMPLES = examples(
     "sennit bench partitioned --noise laggard:100us/MB --order linear,inverse,random --vs all",
     "sennit bench partitioned --launcher /opt/mpich/bin/mpiexec --json p.json",
     "sennit bench partitioned --resume p.json",
+    "sennit bench partitioned --pattern sweep3d -n 4 --send single,threads,partitioned --json s.json",
     "sennit bench show p.json --gantt 16M:16 --svg gantt.svg",
 )
 
@@ -61,6 +63,16 @@ def add_verb(app: typer.Typer) -> None:
 @with_files
 def partitioned(
     context: typer.Context,
+    pattern: Annotated[
+        str,
+        typer.Option(
+            metavar="|".join(PATTERNS), help="Instead: a pattern of applications, whose faces have these --sizes."
+        ),
+    ] = "",
+    ranks: Annotated[int, typer.Option("--ranks", "-n", min=1, metavar="N", help="Of a pattern.")] = RANKS,
+    planes: Annotated[
+        int, typer.Option(min=1, max=1024, metavar="N", help="Of a sweep's octant; of a halo iterations.")
+    ] = PLANES,
     probe: Annotated[
         bool, typer.Option("--probe", help="Only what MPI's partitioned messages do here, in seconds.")
     ] = False,
@@ -101,8 +113,10 @@ def partitioned(
         str,
         typer.Option(
             "--vs",
+            "--send",
             metavar="NAME,…",
-            help=f"Who is measured, each in turns with the whole message: {', '.join(BACK_ENDS)}; rma: both, or all.",
+            help=f"Who is measured, each in turns with the whole message: {', '.join(BACK_ENDS)}; partitioned (mpi), "
+            "rma (both) or all.",
         ),
     ] = VERSUS,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Of noise and random orders.")] = 1,
@@ -130,8 +144,8 @@ def partitioned(
 
     Two ranks on one node, host buffers. Every byte of every message is checked, outside what is timed. FILE of --json
     is written line by line: where a run is interrupted, --resume FILE goes on."""
-    if resume is not None and probe:
-        raise Problem("--resume is of lines that were measured, and a probe has none", "Leave one out", Exit.USAGE)
+    if probe and (resume is not None or pattern):
+        raise Problem("a probe has no lines and no pattern", "Leave --probe out", Exit.USAGE)
     if resume is not None and files.json is None:
         files = replace(files, json=str(resume))
         files.check()
@@ -140,26 +154,30 @@ def partitioned(
     environment = found.environment(os.environ)
     # Jobs run in a folder of their own.
     chosen = library.absolute() if library else found.library()
-    job = Start(found, 2, str(chosen or ""), program=jobs.PROGRAM)
 
-    def command(arguments: Any) -> list[str]:
-        return job.command(environment, list(arguments))
+    def command_of(count: int) -> jobs.Command:
+        job = Start(found, count, str(chosen or ""), program=jobs.PROGRAM)
+        return lambda arguments: job.command(environment, list(arguments))
 
     if probe:
-        document = _probed(command, environment, sizes_asked.split(",") if sizes else [])
+        document = _probed(command_of(2), environment, sizes_asked.split(",") if sizes else [])
     else:
-        asked = Asked(sizes_asked or SIZES, partitions, threads or 0, compute, noise, order, cache, back_ends(versus),
-                      seed, seconds, limit)  # fmt: skip
+        asked = Asked(
+            sizes_asked or SIZES, partitions, threads or 0, compute, noise, order, cache,
+            back_ends(versus, BETWEEN_TWO if pattern else BACK_ENDS), seed, seconds, limit, pattern, planes,
+            ranks if pattern else 2,
+        )  # fmt: skip
         begun = None
         if resume is not None:
             given = {name: value for name, value in asdict(asked).items() if _is_given(context, name)}
-            asked, begun = _begun(command, environment, resume, given)
+            asked, begun = _begun(command_of, environment, resume, given)
         try:
-            document = _measured(command, environment, asked, begun, _keeper(files.json, found.kind))
+            document = _measured(command_of(asked.ranks), environment, asked, begun, _keeper(files.json, found.kind))
         except KeyboardInterrupt:
             if files.json not in (None, "-"):
                 console.messages().print(Text(f"to go on: --resume {files.json}"), soft_wrap=True)
             raise
+        document = _sorted(document, asked)
     document["settings"] |= {"launcher": found.kind}
     show_partitioned(document, "what was measured", files, as_published=as_published)
 
@@ -171,7 +189,7 @@ def _is_given(context: typer.Context, name: str) -> bool:
 
 
 def _begun(
-    command: jobs.Command, environment: Mapping[str, str], file: Path, given: Mapping[str, Any]
+    command_of: Callable[[int], jobs.Command], environment: Mapping[str, str], file: Path, given: Mapping[str, Any]
 ) -> tuple[Asked, jobs.Document]:
     """What a run that was interrupted was asked, and what it has. Raises Problem where its lines and those of this
     machine, MPI or command line would not be of the same thing."""
@@ -179,9 +197,14 @@ def _begun(
     found = parse(Partitioned, document, str(file))
     asked = kept(found, str(file))
     refuse_others(asked, given, str(file))
-    head = jobs.head(command, environment, asked.versus[0], asked.arguments())
+    head = jobs.head(command_of(asked.ranks), environment, asked.versus[0], asked.arguments())
     refuse_elsewhere(found, head, str(file))
-    return asked, head | {"date": document["date"], "rows": document["rows"]}
+    return asked, head | {"date": document["date"], "rows": document["patterns" if asked.pattern else "rows"]}
+
+
+def _sorted(document: jobs.Document, asked: Asked) -> jobs.Document:
+    """The same with the rows of a pattern where documents have them; jobs print one kind of rows."""
+    return document | {"patterns": document["rows"], "rows": []} if asked.pattern else document
 
 
 def _keeper(file: str | None, kind: str) -> Callable[[jobs.Document, Asked], None]:
@@ -191,7 +214,7 @@ def _keeper(file: str | None, kind: str) -> Callable[[jobs.Document, Asked], Non
         if file in (None, "-"):
             return
         settings = document["settings"] | asked.settings() | {"launcher": kind}
-        text = json.dumps(document | {"settings": settings}, indent=1, ensure_ascii=False) + "\n"
+        text = json.dumps(_sorted(document, asked) | {"settings": settings}, indent=1, ensure_ascii=False) + "\n"
         half = Path(f"{file}.new")
         with suppress(OSError):  # what cannot be written is told at the end
             half.write_text(text, encoding="utf-8")
@@ -218,15 +241,15 @@ def sizes_of(text: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def back_ends(text: str) -> list[str]:
-    """Those that --vs names, in the order of BACK_ENDS. Raises Problem (usage)."""
+def back_ends(text: str, known: Sequence[str] = BACK_ENDS) -> list[str]:
+    """Those of `known` that --vs names, in the order of BACK_ENDS. Raises Problem (usage)."""
     asked: set[str] = set()
     for name in names(text):
-        if name not in (*BACK_ENDS, *GROUPS):
+        if name not in (*known, *GROUPS):
             raise Problem(
-                f"--vs: there is no back end {name!r}", f"Use any of {', '.join((*BACK_ENDS, *GROUPS))}", Exit.USAGE
+                f"--vs: there is no back end {name!r} here", f"Use any of {', '.join((*known, *GROUPS))}", Exit.USAGE
             )
-        asked |= set(GROUPS.get(name, (name,)))
+        asked |= set(GROUPS.get(name, (name,))) & set(known)
     if not asked:
         raise Problem("--vs names nobody", f"Such as --vs {VERSUS}", Exit.USAGE)
     return [each for each in BACK_ENDS if each in asked]
@@ -251,7 +274,7 @@ def _measured(
     unsteady = [row for row in document["rows"] if row["state"] == "measured" and not row["steady"]]
     if unsteady:
         document["warnings"].append(
-            f"{len(unsteady)} of {len(document['rows'])} overheads are not known to ± 5 % after {asked.seconds:g} s: "
+            f"{len(unsteady)} of {len(document['rows'])} figures are not known to ± 5 % after {asked.seconds:g} s: "
             "raise --seconds, or leave the machine alone."
         )
     if crowded := [row for row in document["rows"] if row["crowded"]]:

@@ -14,8 +14,9 @@ from sennit.model.partitioned import Partitioned
 from sennit.programs.problem import Exit, Problem
 from sennit.verbs.options import names
 
+PLANES = 8
 KEPT = "asked"  # the member of the settings
-OPTIONS = {"limit": "--hangs-after", "versus": "--vs"}  # those whose option has another name
+OPTIONS = {"limit": "--hangs-after", "versus": "--vs", "ranks": "-n"}  # those whose option has another name
 # Of what a job says before it measures: where one of these differs, lines are not of the same thing.
 SAME = ("clock", "cores", "thread_multiple", "last_level_cache", "library")
 
@@ -34,6 +35,9 @@ class _Kept(Part):
     seed: int
     seconds: float
     limit: float
+    pattern: str = ""
+    planes: int = PLANES
+    ranks: int = 2
 
 
 @dataclass(frozen=True)
@@ -51,12 +55,16 @@ class Asked:
     seed: int
     seconds: float
     limit: float
+    pattern: str = ""  # empty: messages between two ranks
+    planes: int = PLANES
+    ranks: int = 2
 
     def arguments(self) -> list[str]:
         """Of the program that measures, but for the back end."""
         made = ["--sizes", self.sizes, "--partitions", self.partitions, "--compute", self.compute, "--noise",
                 absolute(self.noise), "--order", self.order, "--cache", self.cache, "--seconds", f"{self.seconds:g}",
                 "--limit", f"{self.limit:g}", "--seed", str(self.seed)]  # fmt: skip
+        made += ["--pattern", self.pattern, "--planes", str(self.planes)] if self.pattern else []
         return [*made, "--threads", str(self.threads)] if self.threads else made
 
     def settings(self) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from rich.text import Text
 from sennit import units
 from sennit.model.partitioned import OWN, QUESTIONS, SINGLE, Answer, Figure, Partitioned, Probe, Row
 from sennit.units import NOTHING
+from sennit.views import partitioned_patterns as patterns
 from sennit.views.csv import lines_csv
 from sennit.views.origin import place
 from sennit.views.page import facts, html_table, page
@@ -56,6 +57,8 @@ def verdict(found: Partitioned) -> str:
     """Whether partitioned messages help with this MPI, in one line."""
     if found.probe is not None:
         return probe_verdict(found.probe, found.mpi)
+    if found.patterns and not found.rows:
+        return patterns.verdict(found.patterns, found.mpi)
     rows = [row for row in found.measured if row.back_end == OWN and row.partitions > 1]
     if not rows:
         return "Whether partitioned messages help was not measured; add mpi to --vs, and 2 or more --partitions."
@@ -152,7 +155,7 @@ def sections(found: Partitioned, *, as_published: bool = False) -> list[Section]
             Section(f"{spoken(back_end)}: {conditions}", [one for one in tables if one.lines], _sentences(rows),
                     partial(charts, rows, wires[conditions]))
         )  # fmt: skip
-    return made
+    return made + patterns.sections(found.patterns)
 
 
 def _asked(probe: Probe) -> Section:
@@ -253,7 +256,7 @@ def print_partitioned(found: Partitioned, out: Console, *, as_published: bool = 
     out.print(Text(f"{found.kind}. {origin(found)}"))
     for section in sections(found, as_published=as_published):
         print_part(section.title, section.tables, section.sentences, out)
-    for row in found.rows:
+    for row in found.lines:
         if row.command:
             out.print(Text(f"\n{row.state}: {row.command}"), soft_wrap=True)
     for warning in found.warnings:
@@ -265,7 +268,7 @@ def partitioned_markdown(found: Partitioned) -> str:
     said = [f"**{verdict(found)}**", origin(found)]
     for section in sections(found):
         said += [f"**{section.title}.**", *map(table_markdown, section.tables), " ".join(section.sentences)]
-    said += [f"- {row.state}: `{row.command}`" for row in found.rows if row.command]
+    said += [f"- {row.state}: `{row.command}`" for row in found.lines if row.command]
     said += [f"- Warning: {warning}" for warning in found.warnings]
     return "\n\n".join(filter(None, said)) + "\n"
 
@@ -285,13 +288,18 @@ def partitioned_html(found: Partitioned) -> str:
         said = f"<summary>{escape(section.title)}</summary><ul>{sentences}</ul>"
         body.append(f"<details open>{said}{pictures}{tables}</details>")
     settings = {name.replace("_", " "): str(value) for name, value in found.settings.items()}
-    commands = "".join(f"<p>{row.state}: <code>{escape(row.command)}</code></p>" for row in found.rows if row.command)
+    commands = "".join(
+        f"<p>{row.state}: <code>{escape(row.command)}</code></p>"
+        for row in found.lines if row.command
+    )  # fmt: skip
     body.append(f"{commands}<details><summary>How it was measured</summary>{facts(settings)}<p>{HOW}</p></details>")
     return page(title, body)
 
 
 def partitioned_csv(found: Partitioned) -> str:
-    """A line a row; of each figure its median and its interval."""
+    """A line a row; of each figure its median and its interval. Of patterns, where there are no others."""
+    if found.patterns and not found.rows:
+        return patterns.patterns_csv(found.patterns)
     columns = [*AXES, *(f"{name}{end}" for name in FIGURES for end in ("", "_low", "_high"))]
     lines = []
     for row in found.rows:

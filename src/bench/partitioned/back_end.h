@@ -32,4 +32,10 @@ constexpr bool is_whole(BackEnd back_end) {
   return back_end == BackEnd::single || back_end == BackEnd::persistent;
 }
 
+/// Returns whether it needs no more than the two ranks of a message, so that patterns of several ranks have it: a
+/// window is made by all ranks of a communicator.
+constexpr bool is_between_two(BackEnd back_end) {
+  return back_end != BackEnd::rma_flush && back_end != BackEnd::rma_pscw;
+}
+
 }  // namespace sennit::bench::partitioned

@@ -11,6 +11,8 @@
 
 namespace sennit::bench::partitioned {
 
+inline constexpr int kMostPartitions = 1024;  // a limit: of a message's tags
+
 /// `data`: `bytes` of them, a multiple of `partitions`; the caller's, as long as there is an End of it.
 struct Message {
   std::byte* data = nullptr;

@@ -11,7 +11,7 @@
 
 namespace sennit::bench::partitioned {
 
-/// Rank 0 sends, rank 1 receives.
+/// This rank's end of a message, and how its calls name it.
 template <class Abi>
 struct Sides {
   const mpi::Functions<Abi>& call;
@@ -19,8 +19,8 @@ struct Sides {
   typename Abi::Datatype byte;
   typename Abi::Info info;  ///< an empty one
   bool sends = false;
-
-  int peer() const { return sends ? 1 : 0; }
+  int peer = 0;
+  int first_tag = 0;  ///< of the first partition; the others follow
 };
 
 template <class Abi>
@@ -30,13 +30,12 @@ class EndOf : public End {
 
  protected:
   using Request = typename Abi::Request;
-  static constexpr int kFirstTag = 16;  // of partitions; those below are of what ranks tell each other
   static constexpr int kDoneTag = 1;
 
   static auto* ignore() { return reinterpret_cast<typename Abi::Status*>(Abi::kStatusIgnore); }
   std::byte* at(int partition) const { return message_.data + static_cast<unsigned>(partition) * message_.each(); }
   int count() const { return static_cast<int>(message_.each()); }
-  int tag(int partition) const { return kFirstTag + partition; }
+  int tag(int partition) const { return sides_.first_tag + partition; }
   bool test(Request& request) {
     int flag = 0;
     this->check(call_.test(&request, &flag, ignore()), "MPI_Test");
@@ -59,12 +58,12 @@ class SendEnd final : public EndOf<Abi> {
 
   void begin() override {
     for (int partition = 0; partition < this->message_.partitions && !this->sides_.sends; ++partition)
-      this->check(this->call_.irecv(this->at(partition), this->count(), this->sides_.byte, this->sides_.peer(),
+      this->check(this->call_.irecv(this->at(partition), this->count(), this->sides_.byte, this->sides_.peer,
                                     this->tag(partition), this->sides_.comm, &requests_[std::size_t(partition)]),
                   "MPI_Irecv");
   }
   int ready(int partition) override {
-    return this->call_.send(this->at(partition), this->count(), this->sides_.byte, this->sides_.peer(),
+    return this->call_.send(this->at(partition), this->count(), this->sides_.byte, this->sides_.peer,
                             this->tag(partition), this->sides_.comm);
   }
   bool arrived(int partition) override { return this->test(requests_[std::size_t(partition)]); }
@@ -86,11 +85,11 @@ class PersistentEnd final : public EndOf<Abi> {
       auto* const request = &requests_[std::size_t(partition)];
       const auto make = sides.sends ? this->call_.send_init : nullptr;
       if (make != nullptr)
-        this->check(make(this->at(partition), this->count(), sides.byte, sides.peer(), this->tag(partition),
-                         sides.comm, request),
+        this->check(make(this->at(partition), this->count(), sides.byte, sides.peer, this->tag(partition), sides.comm,
+                         request),
                     "MPI_Send_init");
       else
-        this->check(this->call_.recv_init(this->at(partition), this->count(), sides.byte, sides.peer(),
+        this->check(this->call_.recv_init(this->at(partition), this->count(), sides.byte, sides.peer,
                                           this->tag(partition), sides.comm, request),
                     "MPI_Recv_init");
     }
@@ -120,14 +119,14 @@ class PartitionedEnd final : public EndOf<Abi> {
   using Base = EndOf<Abi>;
 
  public:
-  PartitionedEnd(const Sides<Abi>& sides, const Message& message, int tag = Base::kFirstTag) : Base(sides, message) {
+  PartitionedEnd(const Sides<Abi>& sides, const Message& message) : Base(sides, message) {
     if (sides.sends)
-      this->check(this->call_.psend_init(message.data, message.partitions, this->count(), sides.byte, sides.peer(),
-                                         tag, sides.comm, sides.info, &request_),
+      this->check(this->call_.psend_init(message.data, message.partitions, this->count(), sides.byte, sides.peer,
+                                         sides.first_tag, sides.comm, sides.info, &request_),
                   "MPI_Psend_init");
     else
-      this->check(this->call_.precv_init(message.data, message.partitions, this->count(), sides.byte, sides.peer(),
-                                         tag, sides.comm, sides.info, &request_),
+      this->check(this->call_.precv_init(message.data, message.partitions, this->count(), sides.byte, sides.peer,
+                                         sides.first_tag, sides.comm, sides.info, &request_),
                   "MPI_Precv_init");
   }
   ~PartitionedEnd() override { (void)this->call_.request_free(&request_); }
@@ -164,7 +163,7 @@ class WindowEnd : public EndOf<Abi> {
  protected:
   int put(int partition) {
     const auto place = static_cast<shim::mpi::Aint>(static_cast<unsigned>(partition) * this->message_.each());
-    return this->call_.put(this->at(partition), this->count(), this->sides_.byte, this->sides_.peer(), place,
+    return this->call_.put(this->at(partition), this->count(), this->sides_.byte, this->sides_.peer, place,
                            this->count(), this->sides_.byte, win_);
   }
 
@@ -178,7 +177,7 @@ class StartedWindowEnd final : public WindowEnd<Abi> {
  public:
   StartedWindowEnd(const Sides<Abi>& sides, const Message& message) : Base(sides, message) {
     typename Abi::Group all{};
-    const int peer = sides.peer();
+    const int peer = sides.peer;
     this->check(this->call_.comm_group(sides.comm, &all), "MPI_Comm_group");
     this->check(this->call_.group_incl(all, 1, &peer, &peer_), "MPI_Group_incl");
     this->check(this->call_.group_free(&all), "MPI_Group_free");
@@ -234,13 +233,13 @@ class FlushedWindowEnd final : public WindowEnd<Abi> {
   void begin() override {
     ++round_;
     if (this->sides_.sends) return;
-    this->check(this->call_.irecv(&done_, 0, this->sides_.byte, this->sides_.peer(), Base::kDoneTag,
-                                  this->sides_.comm, &ending_),
+    this->check(this->call_.irecv(&done_, 0, this->sides_.byte, this->sides_.peer, Base::kDoneTag, this->sides_.comm,
+                                  &ending_),
                 "MPI_Irecv");
     is_done_ = false;
   }
   int ready(int partition) override {
-    const int peer = this->sides_.peer();
+    const int peer = this->sides_.peer;
     if (const int code = this->put(partition); code != 0) return code;
     if (const int code = this->call_.win_flush(peer, this->win_); code != 0) return code;
     std::uint64_t& word = sent_[std::size_t(partition)];
@@ -261,7 +260,7 @@ class FlushedWindowEnd final : public WindowEnd<Abi> {
   void finish() override {
     if (this->sides_.sends)
       this->check(
-          this->call_.send(&done_, 0, this->sides_.byte, this->sides_.peer(), Base::kDoneTag, this->sides_.comm),
+          this->call_.send(&done_, 0, this->sides_.byte, this->sides_.peer, Base::kDoneTag, this->sides_.comm),
           "MPI_Send");
     else if (!is_done_)
       this->check(this->call_.wait(&ending_, this->ignore()), "MPI_Wait");

@@ -24,16 +24,20 @@ Status from_code(int code, const char* function) {
 template <class Abi>
 class LinkOf final : public Link {
  public:
-  static Result<std::unique_ptr<Link>> start(const mpi::OpenLibrary& found) {
+  using Link::hear;
+  using Link::open;
+  using Link::tell;
+
+  static Result<std::unique_ptr<Link>> start(const mpi::OpenLibrary& found, bool two) {
     auto link = std::make_unique<LinkOf>();
-    if (auto status = link->begin(found); !status) return status;
+    if (auto status = link->begin(found, two); !status) return status;
     return std::unique_ptr<Link>(std::move(link));
   }
 
-  Result<std::unique_ptr<End>> open(BackEnd back_end, const Message& message, int number) override {
-    const Sides<Abi> sides{call_, partitions_, byte_, info_, sends()};
-    auto end = back_end == BackEnd::mpi ? std::make_unique<PartitionedEnd<Abi>>(sides, message, kFirstTag + number)
-                                        : make_end<Abi>(back_end, sides, message);
+  Result<std::unique_ptr<End>> open(BackEnd back_end, const Message& message, const Way& way) override {
+    const int first_tag = kFirstTag + way.number * kMostPartitions;
+    auto end = make_end<Abi>(back_end, Sides<Abi>{call_, partitions_, byte_, info_, way.sends, way.peer, first_tag},
+                             message);
     if (!end->status().ok()) return end->status();
     return end;
   }
@@ -46,12 +50,12 @@ class LinkOf final : public Link {
     return code;
   }
 
-  Status tell(std::span<const std::byte> bytes) override {
-    return from_code(call_.send(bytes.data(), int(bytes.size()), byte_, 1 - rank_, 0, words_), "MPI_Send");
+  Status tell(std::span<const std::byte> bytes, int to) override {
+    return from_code(call_.send(bytes.data(), int(bytes.size()), byte_, to, 0, words_), "MPI_Send");
   }
-  Status hear(std::span<std::byte> bytes) override {
+  Status hear(std::span<std::byte> bytes, int from) override {
     auto* const ignore = reinterpret_cast<typename Abi::Status*>(Abi::kStatusIgnore);
-    return from_code(call_.recv(bytes.data(), int(bytes.size()), byte_, 1 - rank_, 0, words_, ignore), "MPI_Recv");
+    return from_code(call_.recv(bytes.data(), int(bytes.size()), byte_, from, 0, words_, ignore), "MPI_Recv");
   }
   Status meet() override { return from_code(call_.barrier.blocking(words_), "MPI_Barrier"); }
 
@@ -63,14 +67,14 @@ class LinkOf final : public Link {
   }
 
  private:
-  static constexpr int kFirstTag = 16;
+  static constexpr int kFirstTag = 16;  // those below are of what ends tell each other
 
   bool has_partitioned() const override {
     return call_.psend_init != nullptr && call_.precv_init != nullptr && call_.pready != nullptr &&
            call_.parrived != nullptr;
   }
 
-  Status begin(const mpi::OpenLibrary& found) {
+  Status begin(const mpi::OpenLibrary& found, bool two) {
     const auto lacking = [&](const std::string& what) {
       return Status(Code::unsupported, fmt::format("{} has no {}", found.file, what), "--library",
                     "Use an MPI of version 3.0 or later");
@@ -87,7 +91,8 @@ class LinkOf final : public Link {
     shim::mpi::CommShape shape;
     (void)library_->shape(library_->comm_world(), shape);
     rank_ = shape.rank;
-    if (shape.size != 2)
+    ranks_ = shape.size;
+    if (two && shape.size != 2)
       return Status(Code::invalid_argument, fmt::format("a message has two ends, and there are {} ranks", shape.size),
                     {}, "Start it as two ranks: mpirun -n 2 sennit-bench-partitioned");
     version_ = mpi::library_version(call_);
@@ -108,13 +113,13 @@ class LinkOf final : public Link {
 
 }  // namespace
 
-Result<std::unique_ptr<Link>> Link::start(const mpi::OpenLibrary& library) {
+Result<std::unique_ptr<Link>> Link::start(const mpi::OpenLibrary& library, bool two) {
   switch (library.flavour) {
-    case Flavour::standard: return LinkOf<shim::mpi::Standard>::start(library);
-    case Flavour::mpich: return LinkOf<shim::mpi::Mpich>::start(library);
+    case Flavour::standard: return LinkOf<shim::mpi::Standard>::start(library, two);
+    case Flavour::mpich: return LinkOf<shim::mpi::Mpich>::start(library, two);
     case Flavour::openmpi: break;
   }
-  return LinkOf<shim::mpi::OpenMpi>::start(library);
+  return LinkOf<shim::mpi::OpenMpi>::start(library, two);
 }
 
 std::string Link::lacks(BackEnd back_end, int threads) const {

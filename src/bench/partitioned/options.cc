@@ -15,7 +15,7 @@ namespace sennit::bench::partitioned {
 namespace {
 
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;  // MPI counts a partition's bytes by an int
-constexpr int kMostPartitions = 1024, kMostThreads = 1024;    // limits: partition × tag, and a node's cores
+constexpr int kMostThreads = 1024;                            // limits: partition × tag, and a node's cores
 
 constexpr std::array kSizes = {std::uint64_t{1024}, 4 * KiB, 16 * KiB, 64 * KiB, 256 * KiB, MiB, 4 * MiB, 16 * MiB};
 /// A probe's messages have these sizes, each in two partitions.
@@ -32,6 +32,10 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--probe", options.probe,
                  "Instead: what MPI's partitioned messages do here: early, start_all, before_start or while_waiting");
   app.add_option("--sizes", options.sizes, "Of a message, such as 64K,1M; default 1K to 16M")->delimiter(',');
+  app.add_option("--pattern", options.pattern,
+                 "Instead of one message: sweep3d or halo3d, between all ranks, where --sizes are those of a face");
+  app.add_option("--planes", options.planes, "Of a pattern: planes of each octant of a sweep, iterations of a halo")
+      ->check(CLI::Range(1, 1024));
   app.add_option("--partitions", options.partitions, "Partitions of a message, such as 1,4,16")
       ->delimiter(',')
       ->check(CLI::Range(1, kMostPartitions));
@@ -94,6 +98,14 @@ std::string Cell::text() const {
 Result<std::vector<Cell>> cells_of(const Options& options, int cores) {
   const auto back_end = parse_back_end(options.back_end);
   if (!back_end) return back_end.status();
+  if (!options.pattern.empty()) {
+    if (auto pattern = parse_pattern(options.pattern); !pattern) return pattern.status();
+    if (!is_between_two(*back_end))
+      return Status(Code::invalid_argument, fmt::format("{} has no pattern", name(*back_end)), "--back-end",
+                    "A window is made by all ranks of a communicator: use another back end");
+    if (options.caches != std::vector<std::string>{"hot"})
+      return Status(Code::invalid_argument, "a pattern has its caches as they are", "--cache", "Leave it out");
+  }
   auto compute_us = parse_duration(options.compute);
   if (!compute_us) return std::move(compute_us).status().in("--compute");
   const auto sizes = sizes_of(options);

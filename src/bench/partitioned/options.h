@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bench/partitioned/back_end.h"
+#include "bench/partitioned/pattern.h"
 #include "bench/partitioned/plan.h"
 #include "bench/program.h"
 
@@ -15,9 +16,11 @@ struct Options {
   std::string back_end = "mpi", probe, library, compute = "1ms";
   std::vector<std::string> sizes, caches = {"hot"}, noises = {"none"}, orders = {"linear"};
   std::vector<int> partitions = {1, 2, 4, 8, 16, 32};
-  int threads = 0;     ///< 0: one a partition, as far as there are cores
-  double seconds = 1;  ///< at most, for each cell
-  double limit = 20;   ///< seconds without an end of an iteration, after which it hangs
+  std::string pattern;  ///< empty: a message between two ranks
+  int planes = 8;       ///< of a pattern
+  int threads = 0;      ///< 0: one a partition, as far as there are cores
+  double seconds = 1;   ///< at most, for each cell
+  double limit = 20;    ///< seconds without an end of an iteration, after which it hangs
   std::uint64_t seed = 1;
   std::vector<int> skip;  ///< cells that an earlier job has done, by number
   bool progress = false;

@@ -29,6 +29,23 @@ struct Place {
   std::string boot;
   mpi::Cores cores;
 };
+std::string to_text(const Place& place) {
+  return fmt::format("{} {}", place.boot, mpi::to_text(place.cores));
+}
+Place parsed(const std::string& text) {
+  return {text.substr(0, text.find(' ')), mpi::cores_from(text.substr(text.find(' ') + 1))};
+}
+
+/// The first of several ranks tells this to the others.
+struct Shared {
+  std::size_t cores = 1;
+  int one_node = 1;
+};
+
+Status different_nodes() {
+  return Status(Code::unsupported, "the ranks are on different nodes, which share no clock", {},
+                "Start all on one node");
+}
 
 std::string boot_id() {
   std::string text;
@@ -53,7 +70,7 @@ class Rank {
     auto library = mpi::open_library(options_.library, place_.launcher);
     if (!library) return library.status();
     library_ = std::move(*library);
-    auto link = Link::start(library_);
+    auto link = Link::start(library_, options_.pattern.empty());
     if (!link) return link.status();
     link_ = std::move(*link);
     // The receiver's patience is much longer: the sender says what hangs, and has to come to that.
@@ -61,7 +78,9 @@ class Rank {
                                [this](const std::string& what) { give_up(what); });
     watchdog_ = &watchdog;
     if (link_->sends()) describe_machine();
-    const Status status = question ? ask(*question) : measure_all();
+    const Status status = question                   ? ask(*question)
+                          : options_.pattern.empty() ? measure_all()
+                                                     : measure_pattern(*parse_pattern(options_.pattern));
     watchdog.rest();
     const Exit exit = status.ok() ? Exit::ok : link_->sends() ? fail(status) : exit_of(status);
     link_->finish();
@@ -115,15 +134,81 @@ class Rank {
     return {};
   }
 
+  /// All ranks, of which the first decides.
+  Status measure_pattern(Pattern pattern) {
+    watchdog_->begin("the ranks' places");
+    if (auto status = share_cores(); !status) return status;
+    auto cells = cells_of(options_, setting_.cores);
+    if (!cells) return cells.status();
+    PatternTrial trial(*link_, options_, [this] {
+      ++messages_;
+      watchdog_->begin("");
+    });
+    say("document", document());
+    for (const Cell& cell : *cells) {
+      const Shape shape{pattern, grid_of(pattern, link_->ranks()), cell.plan.bytes, cell.plan.crew.partitions,
+                        options_.planes};
+      const std::string what = fmt::format("{}, {}", name(pattern), cell.text());
+      if (link_->sends()) progress_.step(cell.line, long(cells->size() + options_.skip.size()), what);
+      about_ = about(shape);
+      begin(cell);
+      const Status fits = check(shape);
+      if (auto why = fits.ok() ? link_->lacks(cell.back_end, cell.plan.crew.threads) : fits.what(); !why.empty()) {
+        add(not_measured(cell, setting_, "left_out", why.ends_with('.') ? why : why + "."));
+        continue;
+      }
+      setting_.compute = cell.plan.crew.threads > setting_.cores ? Compute::slept : Compute::spun;
+      auto samples = trial.measure(cell, shape, setting_.compute);
+      if (samples)
+        add(measured(cell, setting_, *samples));
+      else if (samples.status().code() == Code::corrupt)
+        add(not_measured(cell, setting_, "failed", samples.status().text()));
+      else
+        return std::move(samples).status().in(what);
+    }
+    watchdog_->rest();
+    if (link_->sends()) print_document(nullptr);
+    return {};
+  }
+
+  /// Learns how many cores each rank has for its threads: those that several ranks may run on are divided.
+  Status share_cores() {
+    const Place mine{boot_id(), mpi::own_cores({})};
+    Shared told{mine.cores.allowed.size(), 1};
+    std::vector<Place> places = {mine};
+    for (int rank = 1; rank < link_->ranks() && link_->sends(); ++rank) {
+      auto text = hear_text(rank);
+      if (!text) return text.status();
+      places.push_back(parsed(*text));
+    }
+    if (!link_->sends())
+      if (auto status = tell_text(to_text(mine), 0); !status) return status;
+    for (const Place& other : places) {
+      told.one_node = told.one_node != 0 && other.boot == mine.boot ? 1 : 0;
+      const auto with = std::ranges::count_if(places, [&](const Place& each) {
+        return std::ranges::any_of(each.cores.allowed,
+                                   [&](int core) { return std::ranges::count(other.cores.allowed, core) != 0; });
+      });
+      told.cores = std::min(told.cores, other.cores.allowed.size() / std::size_t(std::max<std::ptrdiff_t>(1, with)));
+    }
+    for (int rank = 1; rank < link_->ranks() && link_->sends(); ++rank)
+      if (auto status = link_->tell_one(told, rank); !status) return status;
+    if (!link_->sends())
+      if (auto status = link_->hear_one(told, 0); !status) return status;
+    setting_.cores = std::max(1, int(told.cores));
+    return told.one_node != 0 ? Status{} : different_nodes();
+  }
+
   /// Learns where both ranks run.
   Status look_around() {
     const Place mine{boot_id(), mpi::own_cores({})};
-    auto theirs = exchange(fmt::format("{} {}", mine.boot, mpi::to_text(mine.cores)));
+    const int peer = 1 - link_->rank();
+    if (auto status = link_->sends() ? tell_text(to_text(mine), peer) : Status{}; !status) return status;
+    auto theirs = hear_text(peer);
     if (!theirs) return theirs.status();
-    const Place other{theirs->substr(0, theirs->find(' ')), mpi::cores_from(theirs->substr(theirs->find(' ') + 1))};
-    if (mine.boot != other.boot)
-      return Status(Code::unsupported, "the two ranks are on different nodes, which share no clock", {},
-                    "Start both on one node");
+    if (auto status = link_->sends() ? Status{} : tell_text(to_text(mine), peer); !status) return status;
+    const Place other = parsed(*theirs);
+    if (mine.boot != other.boot) return different_nodes();
     setting_.cores = cores_for_threads(mine.cores.allowed, other.cores.allowed);
     return {};
   }
@@ -134,21 +219,16 @@ class Rank {
     return std::max(1, int(own.size()) - (shared ? 1 : 0));
   }
 
-  Result<std::string> exchange(const std::string& mine) {
-    std::string theirs;
-    const auto tell = [&]() -> Status {
-      if (auto status = link_->tell_one(mine.size()); !status) return status;
-      return link_->tell(std::as_bytes(std::span(mine)));
-    };
-    const auto hear = [&]() -> Status {
-      std::size_t bytes = 0;
-      if (auto status = link_->hear_one(bytes); !status) return status;
-      theirs.resize(bytes);
-      return link_->hear(std::as_writable_bytes(std::span(theirs)));
-    };
-    if (auto status = link_->sends() ? tell() : hear(); !status) return status;
-    if (auto status = link_->sends() ? hear() : tell(); !status) return status;
-    return theirs;
+  Status tell_text(const std::string& text, int to) {
+    if (auto status = link_->tell_one(text.size(), to); !status) return status;
+    return link_->tell(std::as_bytes(std::span(text)), to);
+  }
+  Result<std::string> hear_text(int from) {
+    std::size_t bytes = 0;
+    if (auto status = link_->hear_one(bytes, from); !status) return status;
+    std::string text(bytes, ' ');
+    if (auto status = link_->hear(std::as_writable_bytes(std::span(text)), from); !status) return status;
+    return text;
   }
 
   std::string left_out(const Cell& cell) const {
@@ -167,6 +247,7 @@ class Rank {
   void add(Json row) {
     const std::lock_guard lock(mutex_);
     now_.reset();
+    row.update(about_);
     say("row", row);
     if (link_->sends()) rows_.push_back(std::move(row));
   }
@@ -178,6 +259,7 @@ class Rank {
         fmt::format("hung after {} {}", messages_.load(), messages_ == 1 ? "message" : "messages");
     if (link_->sends() && now_) {
       rows_.push_back(not_measured(*now_, setting_, "hung", why + "."));
+      rows_.back().update(about_);
       print_document(nullptr);
     } else if (link_->sends()) {
       (void)fail(Status(Code::timed_out, fmt::format("{} hung", what), {}, "Try another MPI, or another version"));
@@ -241,6 +323,7 @@ class Rank {
   std::atomic<int> messages_{0};  // of this line
   std::mutex mutex_;              // of what follows, which the watchdog's thread reads
   std::optional<Cell> now_;
+  Json about_ = Json::object();  // what rows say of the pattern
   Json rows_ = Json::array();
 };
 

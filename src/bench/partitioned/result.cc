@@ -143,6 +143,28 @@ Json measured(const Cell& cell, const Setting& setting, const Samples& samples) 
   return row;
 }
 
+Json about(const Shape& shape) {
+  return {{"pattern", name(shape.pattern)},
+          {"grid", {shape.grid.x, shape.grid.y, shape.grid.z}},
+          {"steps", shape.steps()}};
+}
+
+Json measured(const Cell& cell, const Setting& setting, const PatternSamples& samples) {
+  Json row = axes(cell, setting);
+  row["state"] = "measured";
+  row["rounds"] = std::min(samples.own.size(), samples.single.size());
+  row["steady"] = samples.is_steady;
+  row["verified"] = true;  // a round whose results differ ends the line as "failed"
+  row["faces"] = samples.own_moved.faces;
+  row["bytes_sent"] = samples.own_moved.bytes;
+  row["bytes_received"] = samples.own_moved.received;
+  row["updates"] = samples.own_moved.updates;
+  row["round_us"] = to_json(median_of(samples.own));
+  row["single_us"] = to_json(median_of(samples.single));
+  row["speedup"] = to_json(median_of(ratios(samples)));
+  return row;
+}
+
 Json not_measured(const Cell& cell, const Setting& setting, const std::string& state, const std::string& why) {
   Json row = axes(cell, setting);
   row["state"] = state;

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/json.h"
+#include "bench/partitioned/pattern_trial.h"
 #include "bench/partitioned/trial.h"
 
 namespace sennit::bench::partitioned {
@@ -19,6 +20,11 @@ Json axes(const Cell& cell, const Setting& setting);
 
 /// A row with all figures. Medians with the interval that holds them in 19 of 20 runs.
 Json measured(const Cell& cell, const Setting& setting, const Samples& samples);
+
+/// What a row of a pattern says beside its axes.
+Json about(const Shape& shape);
+/// A row of a pattern with all figures.
+Json measured(const Cell& cell, const Setting& setting, const PatternSamples& samples);
 
 /// A row without figures. `state`: "hung", "failed" or "left_out"; `why`: a sentence.
 Json not_measured(const Cell& cell, const Setting& setting, const std::string& state, const std::string& why);

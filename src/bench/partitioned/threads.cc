@@ -47,6 +47,10 @@ void Threads::work(int thread) {
   pass(round_.start_us);
   double since_us = round_.start_us;
   for (const Step& step : round_.steps[std::size_t(thread)]) {
+    if (round_.needs != nullptr) {
+      (*round_.needs)(step.partition);
+      since_us = now_us();
+    }
     if (step.compute_us > 0) pass(since_us + step.compute_us);
     // Whoever is the last to work on a partition has all that the others have written.
     if (round_.left[std::size_t(step.partition)].fetch_sub(1, std::memory_order_acq_rel) == 1 &&
@@ -75,7 +79,8 @@ void Threads::follow(int thread) {
   }
 }
 
-Ran Threads::run(const Plan& plan, int iteration, const std::function<int(int partition)>& ready) {
+Ran Threads::run(const Plan& plan, int iteration, const std::function<int(int partition)>& ready,
+                 const std::function<void(int partition)>& needs) {
   Ran ran;
   ran.iteration.partitions.resize(std::size_t(plan.crew.partitions));
   round_.steps.clear();
@@ -86,11 +91,12 @@ Ran Threads::run(const Plan& plan, int iteration, const std::function<int(int pa
   for (std::size_t partition = 0; partition < counts.size(); ++partition)
     round_.left[partition].store(counts[partition]);
   round_.ready = ready ? &ready : nullptr;
+  round_.needs = needs ? &needs : nullptr;
   round_.partitions = &ran.iteration.partitions;
   round_.code.store(0);
   const auto others = int(threads_.size());
   working_.store(others);
-  round_.start_us = now_us() + (others > 0 ? kWakeUs : 0);
+  round_.start_us = now_us() + (others > 0 && !needs ? kWakeUs : 0);
   if (others > 0) {
     number_.fetch_add(1);
     number_.notify_all();

@@ -34,14 +34,18 @@ class Threads {
   Threads& operator=(const Threads&) = delete;
 
   /// Runs one iteration, all threads from the same moment on. `ready`: says that a partition is ready, in whatever
-  /// thread works on it; null where the message is sent whole afterwards. `plan.crew.threads` is `count`.
-  Ran run(const Plan& plan, int iteration, const std::function<int(int partition)>& ready);
+  /// thread works on it; null where the message is sent whole afterwards. `needs`: waits for what a partition's
+  /// compute needs, in each thread that works on it and before that computes; then threads begin as they wake up.
+  /// `plan.crew.threads` is `count`.
+  Ran run(const Plan& plan, int iteration, const std::function<int(int partition)>& ready,
+          const std::function<void(int partition)>& needs = {});
 
  private:
   struct Round {
     std::vector<std::vector<Step>> steps;  ///< by thread
     std::vector<std::atomic<int>> left;    ///< by partition: threads that have not done with it
     const std::function<int(int)>* ready = nullptr;
+    const std::function<void(int)>* needs = nullptr;
     double start_us = 0;
     std::vector<Partition>* partitions = nullptr;
     std::atomic<int> code{0};

@@ -14,7 +14,8 @@ namespace sennit::bench::partitioned {
 namespace {
 
 // Defaults: untimed rounds, the fewest whose interval means something, and the most that memory is kept for.
-constexpr int kWarmUp = 2, kFewestRounds = 7, kMostRounds = 5000;
+constexpr int kWarmUp = 2;
+constexpr std::size_t kFewestRounds = 7, kMostRounds = 5000;
 constexpr double kSteady = 0.05;  // of the median, on either side
 constexpr std::size_t kPage = 4096;
 
@@ -57,15 +58,22 @@ std::vector<double> overheads(const Samples& samples) {
 }  // namespace
 
 bool is_steady(const Samples& samples) {
-  const mpi::Median found = mpi::median_of(overheads(samples));
-  return found.count >= kFewestRounds && found.high - found.value <= kSteady * found.value &&
+  return is_steady(overheads(samples));
+}
+
+bool is_steady(const std::vector<double>& ratios) {
+  const mpi::Median found = mpi::median_of(ratios);
+  return found.count >= int(kFewestRounds) && found.high - found.value <= kSteady * found.value &&
          found.value - found.low <= kSteady * found.value;
 }
 
 bool is_enough(const Samples& samples, double elapsed_s, double seconds) {
-  const auto rounds = int(samples.own.size());
+  return is_enough(samples.own.size(), is_steady(samples), elapsed_s, seconds);
+}
+
+bool is_enough(std::size_t rounds, bool steady, double elapsed_s, double seconds) {
   if (rounds < kFewestRounds) return false;
-  return elapsed_s >= seconds || rounds >= kMostRounds || is_steady(samples);
+  return elapsed_s >= seconds || rounds >= kMostRounds || steady;
 }
 
 Result<Samples> Trial::measure(const Cell& cell, Compute compute) {

@@ -24,6 +24,9 @@ struct Samples {
 
 /// Decides whether enough has been seen. Pure. `elapsed_s` of at most `seconds`.
 bool is_enough(const Samples& samples, double elapsed_s, double seconds);
+bool is_enough(std::size_t rounds, bool steady, double elapsed_s, double seconds);
+/// Returns whether the median of some rounds' ratios is known to ± 5 %.
+bool is_steady(const std::vector<double>& ratios);
 /// Returns whether the median of the rounds' overheads is known to ± 5 %.
 bool is_steady(const Samples& samples);
 

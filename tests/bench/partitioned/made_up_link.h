@@ -62,17 +62,21 @@ class MadeUpLink final : public Link {
     thread_multiple_ = true;
   }
 
-  Result<std::unique_ptr<End>> open(BackEnd, const Message& message, int) override {
-    return std::unique_ptr<End>(std::make_unique<MadeUpEnd>(wire_, message, sends()));
+  using Link::hear;
+  using Link::open;
+  using Link::tell;
+
+  Result<std::unique_ptr<End>> open(BackEnd, const Message& message, const Way& way) override {
+    return std::unique_ptr<End>(std::make_unique<MadeUpEnd>(wire_, message, way.sends));
   }
   int start_all(End&, End&) override { return 0; }
-  Status tell(std::span<const std::byte> bytes) override {
+  Status tell(std::span<const std::byte> bytes, int) override {
     const std::lock_guard lock(wire_.mutex);
     wire_.said[std::size_t(1 - rank_)].emplace_back(bytes.begin(), bytes.end());
     wire_.changed.notify_all();
     return {};
   }
-  Status hear(std::span<std::byte> bytes) override {
+  Status hear(std::span<std::byte> bytes, int) override {
     std::unique_lock lock(wire_.mutex);
     auto& waiting = wire_.said[std::size_t(rank_)];
     wire_.changed.wait(lock, [&] { return !waiting.empty(); });

@@ -67,11 +67,11 @@ TEST(Rounds, GoOnUntilTheMedianIsKnownOrTimeIsOver) {
   EXPECT_TRUE(is_enough(some_samples(20, 5), 1, 1));
   EXPECT_TRUE(is_steady(some_samples(20, 0.2)));
   EXPECT_FALSE(is_steady(some_samples(20, 5)));
-  EXPECT_FALSE(is_steady({}));
+  EXPECT_FALSE(is_steady(Samples{}));
 }
 
 TEST(Rows, OfNothingHaveNoFigures) {
-  const Json row = measured(some_cell(), {}, {});
+  const Json row = measured(some_cell(), {}, Samples{});
   EXPECT_EQ(row.at("rounds"), 0);
   EXPECT_TRUE(row.at("timeline").is_null());
 }

@@ -1,6 +1,8 @@
 #include "bench/partitioned/threads.h"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <mutex>
 #include <set>
 
@@ -66,6 +68,17 @@ TEST(Threads, TheFirstErrorIsKept) {
   Threads crew(1, Compute::spun);
   const Ran ran = crew.run(plan(1, 4), 0, [](int partition) { return partition < 2 ? 0 : 10 * partition; });
   EXPECT_EQ(ran.code, 20);
+}
+
+TEST(Threads, WaitForWhatAPartitionNeedsBeforeTheyCompute) {
+  Threads crew(2, Compute::spun);
+  std::array<std::atomic<double>, 4> needed{};
+  const Ran ran = crew.run(
+      plan(2, 4, 200), 0, [](int) { return 0; }, [&](int partition) { needed[std::size_t(partition)] = now_us(); });
+  for (std::size_t partition = 0; partition < 4; ++partition) {
+    EXPECT_GT(needed[partition].load(), 0);
+    EXPECT_GE(ran.iteration.partitions[partition].ready_us, needed[partition].load() + 100 - 1e-3);
+  }
 }
 
 }  // namespace
