@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -263,6 +264,26 @@ Result<Rank> read_rank(std::span<const std::byte> content, std::string_view orig
   return rank;
 }
 
+/// Reads what a file has beside its holes into memory that is zero. Returns an error's number, or 0. What somebody
+/// cuts off meanwhile is zero, too.
+static int read_data(int file, std::span<std::byte> to) {
+  const auto bytes = static_cast<off_t>(to.size());
+  for (off_t at = 0; at < bytes;) {
+    at = lseek(file, at, SEEK_DATA);
+    if (at < 0) return errno == ENXIO ? 0 : errno;  // ENXIO: there is no more
+    const off_t hole = lseek(file, at, SEEK_HOLE);
+    if (hole < 0) return errno;
+    for (const off_t end = std::min(hole, bytes); at < end;) {
+      const ssize_t got = pread(file, to.data() + at, static_cast<std::size_t>(end - at), at);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return errno;
+      if (got == 0) return 0;
+      at += got;
+    }
+  }
+  return 0;
+}
+
 Result<Rank> read_rank(const std::filesystem::path& file) {
   const auto failed = [&](int error) {
     return Status(error == ENOENT   ? Code::not_found
@@ -281,8 +302,17 @@ Result<Rank> read_rank(const std::filesystem::path& file) {
   if (fstat(opened.get(), &facts) != 0) return failed(errno);
   const auto bytes = static_cast<std::size_t>(facts.st_size);
   if (bytes < sizeof(Tables)) return corrupt("the file is cut off", file.string());
-  void* const memory = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, opened.get(), 0);
+  // A file with holes is read: where they lie in memory (tmpfs) and there is no more, touching one ends the process.
+  constexpr std::uint64_t kBlockBytes = 512;
+  const bool has_holes = static_cast<std::uint64_t>(facts.st_blocks) * kBlockBytes < bytes;
+  void* const memory = has_holes ? mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+                                 : mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, opened.get(), 0);
   if (memory == MAP_FAILED) return failed(errno);
+  if (has_holes)
+    if (const int error = read_data(opened.get(), {static_cast<std::byte*>(memory), bytes}); error != 0) {
+      munmap(memory, bytes);
+      return failed(error);
+    }
   auto rank = read_rank(std::span(static_cast<const std::byte*>(memory), bytes), file.string());
   munmap(memory, bytes);
   return rank;
