@@ -1,10 +1,65 @@
 #include "profile/skew.h"
 
 #include <algorithm>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
 namespace sennit::profile {
+
+namespace {
+
+Rooted flow_of(std::string_view function) {
+  constexpr std::size_t kLibrary = 4;
+  if (function.starts_with("MPI_") || function.starts_with("nccl")) function.remove_prefix(kLibrary);
+  return rooted_of(function);
+}
+
+std::vector<Rooted> flows_of(const Rank& rank) {
+  std::vector<Rooted> flows;
+  for (const std::string& function : rank.functions) flows.push_back(flow_of(function));
+  return flows;
+}
+
+bool is_root(const Rank& rank, const Call& call, Rooted flow) {
+  return flow != Rooted::none && call.peer >= 0 &&
+         rank.communicators[call.communicator].rank == static_cast<std::uint32_t>(call.peer);
+}
+
+}  // namespace
+
+void Meetings::Meeting::come(std::uint64_t begin, int rank) {
+  first_begin = std::min(first_begin, begin);
+  if (latest < 0 || begin > last_begin) {
+    before_last = last_begin;
+    last_begin = begin;
+    latest = rank;
+  } else {
+    before_last = std::max(before_last, begin);
+  }
+}
+
+void Meetings::Meeting::come_as_root(std::uint64_t begin, int rank, Rooted flow) {
+  root_begin = begin;
+  root = rank;
+  rooted = flow;
+}
+
+std::uint64_t Meetings::Meeting::waited_since() const {
+  switch (rooted) {
+    case Rooted::none: return before_last;
+    case Rooted::gathers: return std::max(before_last, root_begin);
+    default: return first_begin;
+  }
+}
+
+std::uint64_t Meetings::Meeting::waited(std::uint64_t begin, std::uint64_t end, bool is_root) const {
+  if (!is_whole() || (rooted != Rooted::none && is_root == waits_for_root())) return 0;
+  const std::uint64_t until = awaited_begin();
+  const bool is_certain = rooted == Rooted::none ? has_a_last() : until > begin + 2 * error;
+  // Who leaves before the last one has come, as a scan's first rank may, has waited no longer.
+  return is_certain ? std::max(begin, std::min(end, until)) - begin : 0;
+}
 
 /// Calls each(meeting, place in rank.calls) for each of the rank's calls of all ranks.
 template <class Visit>
@@ -29,15 +84,14 @@ void Meetings::come(const Rank& rank) {
   std::vector<const std::string*> functions;
   for (const std::string& function : rank.functions) functions.push_back(&*names_.insert(function).first);
   const std::string* const clock = &*names_.insert(rank.clock).first;
+  const std::vector<Rooted> flows = flows_of(rank);
   visit(rank, [&](Meeting& meeting, std::size_t i) {
     const Call& call = rank.calls[i].call;
-    if (meeting.came++ == 0 || call.begin > meeting.last_begin) {
-      meeting.before_last = meeting.last_begin;
-      meeting.last_begin = call.begin;
-      meeting.latest = rank.rank;
-    } else {
-      meeting.before_last = std::max(meeting.before_last, call.begin);
-    }
+    ++meeting.came;
+    if (const Rooted flow = flows[call.function]; is_root(rank, call, flow))
+      meeting.come_as_root(call.begin, rank.rank, flow);
+    else
+      meeting.come(call.begin, rank.rank);
     meeting.size = rank.communicators[call.communicator].size;
     // Ranks may use two forms of one function: whoever comes first, the name is the same.
     const std::string* const function = functions[call.function];
@@ -56,6 +110,7 @@ std::vector<std::uint64_t> Meetings::waits(const Rank& rank) {
     Waited* waited = nullptr;
   };
   std::vector<Seen> seen(rank.functions.size());
+  const std::vector<Rooted> flows = flows_of(rank);
   std::uint64_t& calls = calls_[rank.rank];
   visit(rank, [&](const Meeting& meeting, std::size_t i) {
     if (meeting.came == 0 || !meeting.is_whole()) return;
@@ -65,8 +120,7 @@ std::vector<std::uint64_t> Meetings::waits(const Rank& rank) {
       of = {meeting.function, meeting.size, &waited_[{*meeting.function, meeting.size}]};
     ++calls;
     of.waited->inside_ns += call.end - call.begin;
-    // Who leaves before the last one has come, as a broadcast's root may, has waited no longer.
-    if (meeting.has_a_last()) waits[i] = std::max(call.begin, std::min(call.end, meeting.last_begin)) - call.begin;
+    waits[i] = meeting.waited(call.begin, call.end, is_root(rank, call, flows[call.function]));
     of.waited->wait_ns += waits[i];
   });
   return waits;
@@ -83,7 +137,7 @@ std::vector<Skew> Meetings::skews() const {
       if (meeting.came == 0 || !meeting.is_whole()) continue;
       Found& of = found[{*meeting.function, meeting.size}];
       ++of.skew.calls;
-      if (meeting.has_a_last()) ++of.last[meeting.latest];
+      if (meeting.has_a_last()) ++of.last[meeting.awaited_rank()];
     }
   std::vector<Skew> all;
   for (auto& [key, of] : found) {
@@ -111,9 +165,9 @@ std::vector<Lateness> Meetings::lateness() const {
   for (const auto& [key, together] : meetings_)
     for (const Meeting& meeting : together) {
       if (meeting.came == 0 || !meeting.has_a_last()) continue;
-      Late& of = late[meeting.latest];
+      Late& of = late[meeting.awaited_rank()];
       ++of.last;
-      of.ns += meeting.last_begin - meeting.before_last;
+      of.ns += meeting.awaited_begin() - meeting.waited_since();
     }
   std::vector<Lateness> all;
   for (const auto& [rank, calls] : calls_) {

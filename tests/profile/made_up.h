@@ -35,6 +35,7 @@ struct MadeUp {
     made.bytes_in = made.bytes_out = bytes;
     made.memory_in = made.memory_out = memory;
     made.sequence = sequence;
+    made.peer = -1;
     recorder->record(made);
   }
   Result<Rank> read() const { return read_rank(recorder->bytes(), "made up"); }

@@ -61,13 +61,13 @@ TEST(Merge, WaitingForTheLastIsApart) {
   EXPECT_DOUBLE_EQ(merge(std::move(ranks)).value().skews[0].wait_seconds, 600e-9);
 }
 
-/// A broadcast's root leaves before the last rank comes: it has not waited for that.
+/// A scan's first rank leaves before the last rank comes: it has not waited for that.
 TEST(Merge, WhoLeavesEarlyHasNotWaited) {
-  const MadeUp root(0, 2), late(1, 2);
-  root.call("MPI_Bcast", 1000, 1100, 8, 1);
-  late.call("MPI_Bcast", 5000, 5050, 8, 1);
+  const MadeUp first(0, 2), late(1, 2);
+  first.call("MPI_Scan", 1000, 1100, 8, 1);
+  late.call("MPI_Scan", 5000, 5050, 8, 1);
   std::vector<Rank> ranks;
-  ranks.push_back(root.read().value());
+  ranks.push_back(first.read().value());
   ranks.push_back(late.read().value());
   const Profile profile = merge(std::move(ranks)).value();
   ASSERT_EQ(profile.skews.size(), 1u);

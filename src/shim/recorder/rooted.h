@@ -2,14 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
+
+#include "profile/rooted.h"
 
 namespace sennit::shim::recorder {
 
-/// Where the data of a call goes: from all to all, or with a root. `broadcast`: the root has what all others get.
-/// `gathers` (also reductions): each rank gives its part, and the root gets all, its own too. `scatters`: the other
-/// way round.
-enum class Rooted : std::uint8_t { none, broadcast, gathers, scatters };
+using profile::Rooted;
+using profile::rooted_of;
 
 /// A rank's part in the call. Between two groups (MPI's intercommunicators) the root is alone in its own group, and
 /// has no part of the data itself: the others of its group are `apart`, and those of the other group are `other`.
@@ -30,14 +29,6 @@ constexpr Sides sides_of(Rooted kind, Role role) {
     case Rooted::gathers: return {!is_root || is_within, is_root};
     default: return {is_root, !is_root || is_within};
   }
-}
-
-/// Of a function's name without the library's: "Reduce", "Bcast", "Gatherv", "ReduceConfig".
-constexpr Rooted rooted_of(std::string_view name) {
-  if (name.ends_with("Config")) name.remove_suffix(6);
-  if (name == "Bcast" || name == "Broadcast") return Rooted::broadcast;
-  if (name == "Reduce" || name == "Gather" || name == "Gatherv") return Rooted::gathers;
-  return name == "Scatter" || name == "Scatterv" ? Rooted::scatters : Rooted::none;
 }
 
 }  // namespace sennit::shim::recorder

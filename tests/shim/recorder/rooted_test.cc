@@ -28,9 +28,9 @@ TEST(Rooted, WhatARankGivesAndTakesDependsOnItsPart) {
 }
 
 TEST(Rooted, FunctionsAreToldByTheirNames) {
-  for (const char* const name : {"Bcast", "Broadcast", "BroadcastConfig"})
+  for (const char* const name : {"Bcast", "Ibcast", "Bcast_c", "Broadcast", "BroadcastConfig"})
     EXPECT_EQ(rooted_of(name), Rooted::broadcast) << name;
-  for (const char* const name : {"Reduce", "ReduceConfig", "Gather", "Gatherv", "GatherConfig"})
+  for (const char* const name : {"Reduce", "ReduceConfig", "Gather", "Gatherv", "Igatherv_c", "GatherConfig"})
     EXPECT_EQ(rooted_of(name), Rooted::gathers) << name;
   for (const char* const name : {"Scatter", "Scatterv", "ScatterConfig"})
     EXPECT_EQ(rooted_of(name), Rooted::scatters) << name;
