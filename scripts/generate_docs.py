@@ -49,7 +49,8 @@ from sennit.views.origin import origin, repetitions
 from sennit.views.paper import beside, paper_chart, paper_figures, paper_markdown
 from sennit.views.profile.page import report_markdown
 from sennit.views.profile.sections import parts
-from sennit.views.profile_text import by_function, by_poll, by_size, headline, print_summary, run
+from sennit.views.profile_text import by_function, by_size, headline, print_summary, run
+from sennit.views.queues_text import by_poll
 from sennit.views.recording_cost import cost_markdown
 from sennit.views.reproduction import reproduction_markdown
 from sennit.views.sections import body_markdown, table_markdown

@@ -176,12 +176,14 @@ Json of(const RankQueues& queues) {
           {"unexpected", of(queues.unexpected)}};
 }
 
+constexpr const char* kOwnTable = "what the MPI says of itself stands in a table of its own";
+
 /// Returns why the queues that are shown are not those of the MPI's own variables.
 std::string why_no_variables(const std::vector<Rank>& ranks) {
   const std::string* failed = nullptr;
   for (const Rank& rank : ranks)
     for (const Sampled& variable : rank.variables) {
-      if (variable.samples != 0) return "what the MPI says of itself stands in a table of its own";
+      if (variable.samples != 0) return kOwnTable;
       if (!variable.failed.empty()) failed = &variable.failed;
     }
   return failed != nullptr ? *failed : "the MPI has no variable of a queue, or was not asked (--pvar)";
@@ -196,7 +198,10 @@ Json of_queues(const Profile& profile) {
   why_not["polls"] = !has_polls               ? "no call asked for what was not there"
                      : queues.why_not.empty() ? "they tell how often a queue was empty, not its length"
                                               : "";
-  const char* const shown = queues.why_not.empty() ? "reconstructed" : has_polls ? "polls" : nullptr;
+  const char* const shown = queues.why_not.empty()              ? "reconstructed"
+                            : why_not["variables"] == kOwnTable ? "variables"
+                            : has_polls                         ? "polls"
+                                                                : nullptr;
   if (shown != nullptr) why_not.erase(shown);
   return {{"shown", shown != nullptr ? Json(shown) : Json()},
           {"why_not", why_not},

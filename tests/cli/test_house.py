@@ -144,7 +144,7 @@ def test_a_result_becomes_tables_and_figures(tree: Path) -> None:
     torch = files[tree / "docs/tune/bench-torch.md"]
     assert "| 1 KiB | 7.50 ± 0.10 | 3.30 ± 0.02 | 2.27 ± 0.03 | 44 % |" in torch
     report = files[tree / "docs/use/report.md"]
-    assert "**Queues.** From the sends and receives of all ranks" in report
+    assert "**Queues.** Lengths are found from the sends and receives of all ranks" in report
     for name in re.findall(r"\(\.\./figures/([^)]*)\)", report):
         assert (tree / "docs/figures" / name) in files
     assert "71 % of run time went into communication" in files[tree / "docs/use/profile.md"]

@@ -1,5 +1,5 @@
 /* Ends after some calls as the argument says, where MPI_Finalize is not called: by SIGKILL, by SIGABRT, or by
- * MPI_Abort. test_profiled.py looks for the calls in the profile. */
+ * MPI_Abort. test_profiled_ends.py looks for the calls in the profile. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <string.h>

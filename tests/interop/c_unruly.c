@@ -1,6 +1,6 @@
 /* A program that does what profilers stumble over, and counts its calls of MPI_Allreduce: it becomes itself anew,
  * traps signals, forks, starts other programs, and loads and unloads libraries, MPI's own callers and the recorder
- * among them. test_profiled.py looks for these calls, and for no other, in the profile. With -DPART it is the
+ * among them. test_profiled_ends.py looks for these calls, and for no other, in the profile. With -DPART it is the
  * library.
  */
 #define _GNU_SOURCE

@@ -153,12 +153,12 @@ def _is_one(profile: Profile, skew: Skew) -> bool:
 
 def _less_inside(profile: Profile, late: int) -> str:
     """How much less time than the others a rank is in calls, where it is less."""
-    parts = {rank.rank: rank.inside_seconds / rank.seconds for rank in profile.ranks if rank.seconds > 0}
-    own = parts.pop(late, 0.0)
-    if not parts or own >= min(parts.values()):
+    inside = {rank.rank: rank.inside_seconds for rank in profile.ranks if rank.seconds > 0}
+    own = inside.pop(late, 0.0)
+    if not inside or own >= min(inside.values()):
         return ""
-    others = sum(parts.values()) / len(parts)
-    return f"; it is in calls for {units.percent(own)} of run time, the others for {units.percent(others)}"
+    others = sum(inside.values()) / len(inside)
+    return f"; it is in calls for {units.three_digits(own)} s, the others for {units.three_digits(others)} s"
 
 
 def not_accelerated(profile: Profile, _known: Known) -> Iterator[Advice]:

@@ -154,7 +154,8 @@ class Partners(Part):
 
 
 class Skew(Part):
-    """How long ranks waited in calls of all ranks for the last one to come."""
+    """How long ranks waited in calls of all ranks for the last one to come; in those that have a root, the others for
+    the root (broadcast, scatter) or the root for the others (reduction, gather). The latest rank was waited for."""
 
     function: str
     communicator_size: NonNegativeInt
@@ -177,8 +178,8 @@ class Polls(Part):
 
 
 class Lateness(Part):
-    """A rank came last to so many calls of all ranks, by more than clocks are wrong, and was so far behind the last
-    one but one."""
+    """A rank was waited for in so many calls of all ranks, by more than clocks are wrong, and was so far behind the
+    last one but one, or as the root of a broadcast or a scatter behind the first one."""
 
     rank: int
     calls: NonNegativeInt

@@ -41,6 +41,7 @@ def compare(
 
     Only what was measured in the same way is compared. What differs between machines and versions is said first."""
     # Here, so that --help does not wait for them.
+    from sennit.compare.profiles import KIND
     from sennit.compare.runs import NOT_COMPARED, broken, comparison_document, limit
     from sennit.compare.runs import compare as compared
     from sennit.views.changes_text import print_comparison
@@ -55,7 +56,10 @@ def compare(
         print_comparison(found, runs, files, console.results())
     if bad := broken(found, limits):
         more = f" (and {len(bad) - 3} more)" if len(bad) > 3 else ""
-        remedy = "Measure both longer (--seconds), in the same way" if bad == [NOT_COMPARED] else ""
+        remedy = ""
+        if bad == [NOT_COMPARED]:
+            longer = "Profile longer runs" if runs[0].kind == KIND else "Measure both longer (--seconds)"
+            remedy = f"{longer}, in the same way"
         raise Problem("; ".join(bad[:3]) + more, remedy, Exit.WORSE)
 
 

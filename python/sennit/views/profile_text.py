@@ -12,9 +12,11 @@ from sennit.advice.advice import Advice
 from sennit.model.profile import Profile, Row
 from sennit.model.profile_links import gpu_classes
 from sennit.model.profile_sums import on_gpu_clock, plain, spent, sums
+from sennit.views.queues_text import by_poll, by_queue, by_variable, queues_said, variables_said
 from sennit.views.registered_text import by_registration, registered_said
 from sennit.views.text_table import Table, print_part
 
+NO_PHASE = "outside of phases"
 LITTLE = 0.02  # of run time, below which nothing is worth a change
 MOST_LINES, FEW = 12, 4  # functions; FEW at a program's end
 BY_EVENTS = "From an event before the call on its stream to one behind it"
@@ -54,6 +56,8 @@ def print_profile(profile: Profile, console: Console) -> None:
         print_part("Polls", [by_poll(profile)], [], console)
     if profile.queues and profile.queues.ranks:
         print_part("Queues", [by_queue(profile)], queues_said(profile), console)
+    if profile.variables:
+        print_part("Variables of the MPI", [by_variable(profile)], variables_said(profile), console)
     if profile.registered:
         print_part("Memory registered", [by_registration(profile)], registered_said(profile), console)
     phases = by_phase(profile)
@@ -293,86 +297,11 @@ def by_request(profile: Profile) -> Table:
     )
 
 
-def by_queue(profile: Profile, most: int = MOST_LINES) -> Table:
-    """The lengths of both queues; the longest first."""
-    known = profile.queues.ranks if profile.queues else []
-    found = sorted(known, key=lambda each: (-each.unexpected.most, -each.posted.most, each.rank))[:most]
-    lines = [
-        (
-            str(each.rank),
-            *(text for queue in (each.unexpected, each.posted) for text in (length(queue.mean), str(queue.most))),
-            str(each.messages),
-            str(each.undecided),
-        )
-        for each in found
-    ]
-    headings = (
-        "rank", "unexpected, mean", "unexpected, most", "posted, mean", "posted, most", "messages", "undecided",
-    )  # fmt: skip
-    return Table(headings, lines, left=())
-
-
-def length(mean: float) -> str:
-    """Writes the mean length of a queue."""
-    return f"{mean:.2f}" if mean < 100 else f"{mean:.0f}"
-
-
-SOURCES = {
-    "variables": "the MPI’s own variables", "reconstructed": "the sends and receives of all ranks",
-    "polls": "polls that found nothing",
-}  # fmt: skip
-
-
-def queues_said(profile: Profile) -> list[str]:
-    """Says from where queues are known, and why not from elsewhere."""
-    known = profile.queues
-    if known is None:
-        return []
-    said = []
-    if known.shown == "polls":
-        said.append("Only polls tell of queues here: see there.")
-    elif known.shown:
-        said.append(
-            f"From {SOURCES[known.shown]}: a message counts as come when its send began. Undecided are those that "
-            "were sent and asked for at the same time, as far as clocks tell."
-        )
-    said += [f"Not from {SOURCES[name]}: {why}." for name, why in known.why_not.items() if why and name in SOURCES]
-    if known.since_seconds > 0:
-        said.append(
-            f"Before {units.three_digits(known.since_seconds)} s of the run the files no longer have all calls."
-        )
-    left = [
-        (known.sends_left, "sends and"), (known.receives_left, "receives found no other side"),
-    ]  # fmt: skip
-    if any(count for count, _ in left):
-        said.append(" ".join(f"{count} {what}" for count, what in left) + ".")
-    if known.starts_left_out:
-        said.append(f"{known.starts_left_out} starts of persistent requests are not in it.")
-    return said
-
-
-def by_poll(profile: Profile) -> Table:
-    """Questions that found nothing (Temuçin 2021, section 3.3.6)."""
-    lines = [
-        (
-            plain(polls.function),
-            str(polls.calls),
-            str(polls.misses),
-            *(units.percent(profile.share(each)) for each in (polls.rank_missed_seconds.least,
-              polls.rank_missed_seconds.mean, polls.rank_missed_seconds.most)),
-        )
-        for polls in profile.polls[:MOST_LINES]
-    ]  # fmt: skip
-    return Table(
-        ("function", "calls", "found nothing", "of run time, least", "mean", "most"), lines, left=("function",)
-    )
-
-
 def by_phase(profile: Profile) -> Table:
     """Of programs that name phases."""
     if not any(row.phase for row in profile.counted):
         return Table((), [])
-    totals = profile.totals(lambda row: row.phase or "none")
+    totals = profile.totals(lambda row: row.phase or NO_PHASE)
     lines = [
         (name, units.percent(profile.share(total.seconds)), f"{total.seconds:.3f}", str(total.calls))
         for name, total in list(totals.items())[:MOST_LINES]
@@ -410,7 +339,7 @@ def skew_said(profile: Profile) -> list[str]:
             continue
         if profile.share(waited) < LITTLE:
             continue
-        late = f" Rank {skew.latest_rank} came last most often ({skew.latest_calls} times)."
+        late = f" Rank {skew.latest_rank} was waited for most often ({skew.latest_calls} times)."
         said.append(
             f"{units.percent(skew.wait_seconds / skew.inside_seconds)} of the time in {plain(skew.function)} is "
             f"waiting for the last rank ({skew.calls} calls, {skew.communicator_size} ranks): it computes longer, "

@@ -53,7 +53,7 @@ def print_part(title: str, tables: Sequence[Table], sentences: Sequence[str], co
             console.print()
         said = [*_print_fitting(table, console), *said]
     for sentence in said:
-        console.print(Padding(Text(sentence), (0, 0, 0, 1 if tables else 0)))
+        console.print(Padding(Text(sentence), (0, 0, 0, 1 if tables else 0), expand=False))
 
 
 def print_table(table: Table, console: Console) -> None:

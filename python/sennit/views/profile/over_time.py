@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from sennit import units
-from sennit.model.profile import Profile, RankQueues
+from sennit.model.profile import Profile, RankQueues, Variable
 from sennit.model.profile_sums import plain
 from sennit.model.profile_tables import DOINGS, known_bins, shares
 from sennit.units import NOTHING
@@ -13,7 +13,7 @@ from sennit.views.charts.bars import Bar, Spread, spread_bar_chart
 from sennit.views.charts.columns import Columns, column_chart
 from sennit.views.charts.rows import MOST_ROWS, Row, divided_rows, shaded_rows
 from sennit.views.profile.part import Part, percent_axis
-from sennit.views.profile_text import by_poll, by_queue, queues_said
+from sennit.views.queues_text import by_name, by_poll, by_queue, by_variable, queues_said, variables_said
 from sennit.views.text_table import Table
 
 # The order is from the bottom of a row to its top.
@@ -21,6 +21,7 @@ DOING = {
     "waiting": "waiting", "collective": "collectives", "message": "messages", "nccl": "NCCL", "other": "other calls",
 }  # fmt: skip
 MOST_BARS, MOST_LINES = 8, 60
+MOST_PICTURES, BINS = 2, 60  # of variables
 
 
 def timeline(profile: Profile) -> Part | None:
@@ -99,6 +100,31 @@ def queues(profile: Profile) -> Part | None:
             rows, _ = _fewer([row(each) for each in found])
             drawn[name] = shaded_rows(title, rows, seconds)
     return Part("Queues", queues_said(profile), drawn, by_queue(profile, MOST_LINES * 10))
+
+
+def variables(profile: Profile) -> Part | None:
+    """What the MPI said of itself."""
+    if not profile.variables:
+        return None
+    drawn = {}
+    for number, (name, found) in enumerate(by_name(profile).items()):
+        if number == MOST_PICTURES or not any(one.most for one in found):
+            break
+        rows, _ = _fewer([
+            Row(str(one.rank), str(one.most), {"": _most_of_bins(one, profile.seconds)})
+            for one in sorted(found, key=lambda one: one.rank)
+        ])  # fmt: skip
+        drawn[f"variable-{number + 1}"] = shaded_rows(name, rows, profile.seconds)
+    return Part("Variables of the MPI", variables_said(profile), drawn, by_variable(profile))
+
+
+def _most_of_bins(of: Variable, seconds: float) -> list[float]:
+    """The most that it was in each of BINS equal parts of the run."""
+    bins = [0.0] * BINS
+    for at, value in of.points:
+        place = min(BINS - 1, max(0, int(at / seconds * BINS))) if seconds > 0 else 0
+        bins[place] = max(bins[place], float(value))
+    return bins
 
 
 def last(profile: Profile) -> Part | None:

@@ -13,12 +13,14 @@ from sennit.model.profile_sums import Sum, kind, on_gpu_clock, plain, sums
 from sennit.units import NOTHING
 from sennit.views.charts.bars import Bar, narrow_bar_chart
 from sennit.views.charts.columns import Columns, column_chart
+from sennit.views.charts.frame import linear_axis
 from sennit.views.charts.heat import heat_chart
 from sennit.views.profile.links import links
-from sennit.views.profile.over_time import last, polls, queues, timeline
-from sennit.views.profile.part import Part, percent_axis
+from sennit.views.profile.over_time import last, polls, queues, timeline, variables
+from sennit.views.profile.part import Part
 from sennit.views.profile.sizes import sizes
 from sennit.views.profile_text import (
+    NO_PHASE,
     by_flight,
     by_gpu_time,
     by_partner,
@@ -47,7 +49,8 @@ OF_GPU = "Time of calls that were timed on the GPU is the GPU’s, which may com
 def parts(profile: Profile, machine: Machine | None = None) -> list[Part]:
     """All of them that there is something of. `machine`: that of the run, where it is known."""
     made = (functions(profile), sizes(profile), how(profile), on_gpus(profile), phases(profile), timeline(profile),
-            requests(profile), polls(profile), queues(profile), registered(profile), partners(profile),
+            requests(profile), polls(profile), queues(profile), variables(profile), registered(profile),
+            partners(profile),
             links(profile, machine), waiting(profile), last(profile), ranks(profile))  # fmt: skip
     return [part for part in made if part is not None]
 
@@ -120,7 +123,7 @@ def phases(profile: Profile) -> Part | None:
     """By phase, where the program named some."""
     if not any(row.phase for row in profile.counted):
         return None
-    found = sums(profile, profile.counted, lambda row: row.phase or "before the first phase")
+    found = sums(profile, profile.counted, lambda row: row.phase or NO_PHASE)
     return _bars(profile, "By phase", "phases", "phase", found)
 
 
@@ -200,8 +203,11 @@ def waiting(profile: Profile) -> Part | None:
         inside = units.percent(skew.wait_seconds / skew.inside_seconds) if skew.inside_seconds else NOTHING
         lines.append((name, units.percent(share), inside, str(skew.calls), late, str(skew.latest_calls)))
         bars.append(Bar(name, share, units.percent(share), "none"))
-    headings = ("call", "of run time", "of the call’s time", "calls", "last rank", "times last")
-    said = "A late rank computes longer: no network helps. What is left of a call’s time is the transfer."
+    headings = ("call", "of run time", "of the call’s time", "calls", "rank waited for", "times")
+    said = (
+        "A late rank computes longer: no network helps. What is left of a call’s time is the transfer. In a "
+        "broadcast or a scatter the others wait for the root, in a reduction or a gather the root for the others."
+    )
     chart = narrow_bar_chart("Waiting for the last rank, of run time", bars[:MOST_BARS])
     return Part("Waiting for the last rank", [said], {"waiting": chart}, Table(headings, lines, left=("call",)))
 
@@ -211,22 +217,23 @@ def ranks(profile: Profile) -> Part | None:
     if not profile.ranks:
         return None
     found = sorted(profile.ranks, key=lambda rank: rank.rank)
-    inside = [rank.inside_seconds / rank.seconds if rank.seconds > 0 else 0.0 for rank in found]
+    inside = [units.three_digits(rank.inside_seconds) if rank.calls else NOTHING for rank in found]
     lines = [
         (
-            str(rank.rank), rank.host, units.percent(part), units.three_digits(rank.seconds), str(rank.calls),
-            str(rank.threads), rank.ended,
+            str(rank.rank), rank.host, part, units.three_digits(rank.seconds), str(rank.calls), str(rank.threads),
+            rank.ended,
         )
         for rank, part in zip(found, inside, strict=True)
     ]  # fmt: skip
-    headings = ("rank", "host", "in calls", "run time, s", "calls", "threads", "ended")
+    headings = ("rank", "host", "in calls, s", "run time, s", "calls", "threads", "ended")
     drawn = {}
-    if any(inside):
+    if longest := max(rank.inside_seconds for rank in found):
         places = [(str(rank.rank), f"rank {rank.rank}") for rank in found]
-        values = [(part, units.percent(part)) for part in inside]
-        axis = percent_axis(max(inside))
-        drawn["ranks"] = column_chart(
-            "Time in calls, of each rank’s run time", places, [Columns("", "none", values)], axis, ""
-        )
-    said = "Who is less in calls than the others is the one they wait for. MPI_Init and MPI_Finalize are included."
+        values = [(rank.inside_seconds, part) for rank, part in zip(found, inside, strict=True)]
+        axis = linear_axis(0, longest)
+        drawn["ranks"] = column_chart("Time in calls, s", places, [Columns("", "none", values)], axis, "")
+    said = (
+        "Who is less in calls than the others is the one they wait for. MPI_Init and MPI_Finalize are in the time in "
+        "calls, and not in the run’s."
+    )
     return Part("Ranks", [said], drawn, Table(headings, lines, left=("host", "ended")))
