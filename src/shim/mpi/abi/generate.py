@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
-"""Writes, from functions.txt and handles.txt, what the drop-in for MPI is made of.
+"""Writes what the drop-in for MPI is made of, from functions.txt and handles.txt:
 
-generate.py entries FILE      assembly: the preloaded library's entry points
-generate.py names FILE        C: their names
-generate.py functions FILE    C++: their numbers
-generate.py descriptions FILE C++: what the arguments of each function are
-generate.py prototypes FILE   C++: the type of each function
-generate.py lookups FILE      C++: the tables of functions that are looked up by name
-generate.py wrappers FILE     C++: a wrapper for each function that takes memory
-generate.py by_hand FILE      C++: where the hand-written wrappers go
-generate.py handles FILE      C++: the predefined handles
+    generate.py FOLDER
+
+mpi_entries.inc   assembly: the preloaded library's entry points
+mpi_names.inc     C: their names
+functions.inc     C++: their numbers
+descriptions.inc  C++: what the arguments of each function are
+prototypes.inc    C++: the type of each function
+lookups.inc       C++: the tables of functions that are looked up by name
+wrappers.inc      C++: a wrapper for each function that takes memory
+by_hand.inc       C++: where the hand-written wrappers go
+handles.inc       C++: the predefined handles
+
+A file that would be the same is left alone, so that nothing is compiled again for it.
 """
 
 from __future__ import annotations
@@ -83,20 +87,24 @@ def write_handles() -> str:
     return "\n".join(lines) + "\n"
 
 
+WRITERS = {
+    "mpi_entries": write_entries,
+    "mpi_names": write_names,
+    "functions": write_functions,
+    "descriptions": write_descriptions,
+    "prototypes": write_prototypes,
+    "lookups": write_lookups,
+    "wrappers": write_wrappers,
+    "by_hand": write_by_hand,
+    "handles": write_handles,
+}
+
+
 def main() -> None:
-    what, to = sys.argv[1], Path(sys.argv[2])
-    writers = {
-        "entries": write_entries,
-        "names": write_names,
-        "functions": write_functions,
-        "descriptions": write_descriptions,
-        "prototypes": write_prototypes,
-        "lookups": write_lookups,
-        "wrappers": write_wrappers,
-        "by_hand": write_by_hand,
-        "handles": write_handles,
-    }
-    to.write_text(writers[what]())
+    for name, write in WRITERS.items():
+        file, text = Path(sys.argv[1]) / f"{name}.inc", write()
+        if not file.exists() or file.read_text(encoding="utf-8") != text:
+            file.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

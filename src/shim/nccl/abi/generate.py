@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
-"""Writes, from functions.txt, what the drop-in for NCCL is made of.
+"""Writes what the drop-in for NCCL is made of, from functions.txt:
 
-generate.py entries FILE      assembly: the preloaded library's entry points
-generate.py names FILE        C: their names
-generate.py functions FILE    C++: their numbers, and the program's own NCCL as a struct of functions
-generate.py calls FILE        C++: how a call reaches NCCL
-generate.py wrappers FILE     C++: what the entry points lead to
-generate.py descriptions FILE C++: the type of each function with an entry point, and what its arguments are
+    generate.py FOLDER
+
+nccl_entries.inc       assembly: the preloaded library's entry points
+nccl_names.inc         C: their names
+nccl_functions.inc     C++: their numbers, and the program's own NCCL as a struct of functions
+nccl_calls.inc         C++: how a call reaches NCCL
+nccl_wrappers.inc      C++: what the entry points lead to
+nccl_descriptions.inc  C++: the type of each function with an entry point, and what its arguments are
+
+A file that would be the same is left alone, so that nothing is compiled again for it.
 """
 
 from __future__ import annotations
@@ -268,26 +272,21 @@ struct Prototype;
 
 
 def main() -> None:
-    kind, file = sys.argv[1:]
     everything = read_table()
     wrapped = [each for each in everything if each.is_wrapped]
     entered = [each for each in everything if each.has_entry]
-    match kind:
-        case "entries":
-            text = entries(entered)
-        case "names":
-            text = names(entered)
-        case "functions":
-            text = cpp(entered, everything)
-        case "descriptions":
-            text = descriptions(entered)
-        case "calls":
-            text = calls(wrapped)
-        case "wrappers":
-            text = wrappers(wrapped)
-        case _:
-            raise SystemExit(__doc__)
-    Path(file).write_text(text, encoding="utf-8")
+    texts = {
+        "entries": entries(entered),
+        "names": names(entered),
+        "functions": cpp(entered, everything),
+        "descriptions": descriptions(entered),
+        "calls": calls(wrapped),
+        "wrappers": wrappers(wrapped),
+    }
+    for name, text in texts.items():
+        file = Path(sys.argv[1]) / f"nccl_{name}.inc"
+        if not file.exists() or file.read_text(encoding="utf-8") != text:
+            file.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
