@@ -54,12 +54,16 @@ set(SENNIT_COMPUTING device coll sim)
 function(sennit_room name)
   cmake_parse_arguments(ROOM "" "" "SOURCES;USES" ${ARGN})
   add_library(sennit_${name} STATIC ${ROOM_SOURCES})
-  # CMake before 3.31 compiles each CUDA source by itself; each has the one kernel that its programs become.
-  list(FILTER ROOM_SOURCES INCLUDE REGEX "\\.cu$")
-  set_source_files_properties(${ROOM_SOURCES} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   target_link_libraries(sennit_${name} PUBLIC sennit_options ${ROOM_USES})
   if(SENNIT_SANITIZE MATCHES address AND name IN_LIST SENNIT_COMPUTING)
     target_compile_options(sennit_${name} PRIVATE -O1)
+  endif()
+endfunction()
+
+# sennit_opens_cuda(TARGET): it opens libsennit-cuda.so at run time, which has to be of the same build.
+function(sennit_opens_cuda target)
+  if(TARGET sennit-cuda)
+    add_dependencies(${target} sennit-cuda)
   endif()
 endfunction()
 

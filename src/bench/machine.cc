@@ -6,6 +6,7 @@
 
 #include "bench/machine_measure.h"
 #include "bench/program.h"
+#include "device/cuda_module.h"
 #include "machine/cache.h"
 #include "machine/catalogue.h"
 #include "machine/discover.h"
@@ -55,8 +56,10 @@ void add_show(Program& program, std::string& which) {
 }
 
 void add_build(Program& program) {
-  program.command("build", "Say what CUDA kernels are in this build", []() -> Result<Exit> {
-    print({{"cuda", SENNIT_CUDA_VERSION}, {"architectures", SENNIT_KERNELS}});
+  program.command("build", "Say what CUDA kernels are installed", []() -> Result<Exit> {
+    const auto module = device::cuda_module();
+    if (!module && module.status().code() != Code::unsupported) return module.status();
+    print({{"cuda", module ? (*module)->toolkit : ""}, {"architectures", module ? (*module)->architectures : ""}});
     return Exit::ok;
   });
 }

@@ -22,6 +22,21 @@ int Executor::find(std::string_view uuid) const {
   return -1;
 }
 
+Result<std::unique_ptr<Graph>> Lane::graph_of(const std::function<Status()>&) {
+  return Status(Code::unsupported, "only lanes of GPUs make graphs", {},
+                "Use it where a GPU answers (SENNIT_EXECUTOR=cuda)");
+}
+
+Result<Memory> Executor::allocate_exportable(int, std::size_t) {
+  return Status(Code::unsupported, "only GPU memory travels as an open file of the driver's", {},
+                "Use it where a GPU answers (SENNIT_EXECUTOR=cuda)");
+}
+
+Result<Memory> Executor::allocate_managed(int, std::size_t) {
+  return Status(Code::unsupported, "there is no managed memory without a GPU", {},
+                "Use it where a GPU answers (SENNIT_EXECUTOR=cuda)");
+}
+
 Result<std::shared_ptr<Executor>> open_executor() {
   const std::string wanted = environment("SENNIT_EXECUTOR");
   if (wanted == "host") return open_host_executor();

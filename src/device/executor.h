@@ -47,12 +47,24 @@ class Executor {
   /// caller waits for the programs that use it: CUDA does not.
   virtual Result<Memory> allocate_for_peers(int device, std::size_t bytes) { return allocate(device, bytes); }
 
+  /// Allocates as cuMemCreate gives memory (PyTorch's expandable segments): the kind that travels as an open file.
+  /// Errors: unsupported where the executor or the driver cannot; out_of_memory.
+  virtual Result<Memory> allocate_exportable(int device, std::size_t bytes);
+  /// Allocates memory that migrates between `device` and the host. Errors: unsupported where there is no GPU;
+  /// out_of_memory.
+  virtual Result<Memory> allocate_managed(int device, std::size_t bytes);
+
   /// Makes host memory of the caller reachable by devices and engines, until the value goes away.
   virtual Result<Memory> pin(void* data, std::size_t bytes) = 0;
   /// Prepares a thread of sennit's own, once, before it uses the executor: its calls then never disturb a graph
   /// capture of another thread. `device`: what it works with; else CUDA would begin with device 0, whose context
   /// takes hundreds of MB.
   virtual void prepare_thread(int /*device*/ = -1) {}
+  /// Makes `device` the calling thread's current one, as programs do: other libraries look at that. Nothing where
+  /// devices are no GPUs.
+  virtual Status make_current(int /*device*/) { return {}; }
+  /// Returns the calling thread's current device; -1: there is none.
+  virtual int current() { return -1; }
   /// Lets this thread's calls be no part of a capture, for SetUp alone; returns how it was, to restore.
   virtual int relax_capture() { return 0; }
   virtual void restore_capture(int) {}
@@ -121,13 +133,33 @@ class SetUp {
   int before_ = 0;
 };
 
+/// Makes a device the calling thread's current one for a scope, for calls of other libraries; leaves the thread's
+/// choice as it was.
+class OnDevice {
+ public:
+  OnDevice(Executor& executor, int device) : executor_(executor), before_(executor.current()) {
+    if (before_ != device) (void)executor.make_current(device);
+    changed_ = before_ != device;
+  }
+  ~OnDevice() {
+    if (changed_ && before_ >= 0) (void)executor_.make_current(before_);
+  }
+  OnDevice(const OnDevice&) = delete;
+  OnDevice& operator=(const OnDevice&) = delete;
+
+ private:
+  Executor& executor_;
+  const int before_;
+  bool changed_ = false;
+};
+
 /// Opens the executor that SENNIT_EXECUTOR asks for; `auto`: cuda where a GPU answers, else host. Errors: unsupported
 /// when cuda was asked for and no GPU answers, with the driver's reason.
 Result<std::shared_ptr<Executor>> open_executor();
 Result<std::shared_ptr<Executor>> open_host_executor();
 /// `own_thread_of`: the caller is a thread of sennit's own that works with this device (see prepare_thread), and on
-/// no other one memory is taken; -1: it is the program's, whose choice stands. Errors: unsupported in a build without
-/// CUDA, and where there is no GPU or no driver.
+/// no other one memory is taken; -1: it is the program's, whose choice stands. Errors: those of cuda_module();
+/// unsupported where there is no GPU or no driver.
 Result<std::shared_ptr<Executor>> open_cuda_executor(int own_thread_of = -1);
 
 }  // namespace sennit::device

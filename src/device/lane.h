@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -41,6 +42,13 @@ struct Queue {
   bool is_same_stream(const Queue& other) const {
     return stream == other.stream && (id == other.id || capture != 0 || other.capture != 0);
   }
+};
+
+/// Work of a lane that is enqueued whole, again and again.
+class Graph {
+ public:
+  virtual ~Graph() = default;
+  virtual Status launch() = 0;  ///< enqueues it in the lane that made it, which outlives the graph
 };
 
 class Lane {
@@ -86,6 +94,10 @@ class Lane {
   /// executor's ever is.
   virtual std::uint64_t capture() { return 0; }
   bool capturing() { return capture() != 0; }
+
+  /// Makes a graph of what `work` enqueues in this lane, and brings it to the device: none of it runs yet. Errors:
+  /// those of `work`; unsupported where the executor has no graphs.
+  virtual Result<std::unique_ptr<Graph>> graph_of(const std::function<Status()>& work);
 
   /// Makes what follows in the lane wait, at each replay, for the latest record of `event` that was enqueued before
   /// the replay was, by a lane or by the replay of a graph. Only in a capture; an error outside.

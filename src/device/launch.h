@@ -1,6 +1,8 @@
 // Launches a block program on a lane of any executor.
 #pragma once
 
+#include <typeinfo>
+
 #include "device/host/block.h"
 #include "device/lane.h"
 #include "device/program.h"
@@ -21,7 +23,7 @@ void trace_entry(TraceBlock& block, const void* arguments) {
 /// Returns the descriptor of P. P::kName is what users see.
 template <class P>
 const Program& program_of() {
-  static const Program program{P::kName, sizeof(P), &host_entry<P>, &trace_entry<P>, cuda_entry<P>(), kIsEarly<P>};
+  static const Program program{P::kName, sizeof(P), &host_entry<P>, &trace_entry<P>, typeid(P).name(), kIsEarly<P>};
   return program;
 }
 

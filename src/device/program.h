@@ -5,6 +5,7 @@
 // written once against the primitives of device/block.h. Each executor compiles that text for itself.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 
 #ifdef __CUDACC__
@@ -24,8 +25,9 @@ struct Program {
   std::size_t argument_bytes;                               ///< size of the argument struct, copied at launch
   void (*host)(HostBlock& block, const void* arguments);    ///< runs one block in the calling thread
   void (*trace)(TraceBlock& block, const void* arguments);  ///< writes down what one block would do
-  const void* cuda;    ///< __global__ function (arguments, Limits); null without CUDA
+  const char* type;    ///< of the argument struct, as typeid names it: by this the cuda executor finds its kernel
   bool early = false;  ///< its blocks may take their places while the launch before still runs: see kIsEarly
+  mutable std::atomic<const void*> kernel{nullptr};  ///< the cuda executor's own: what it found
 };
 
 /// Programs that say `static constexpr bool kEarly = true`. What small messages take is to a good part the time from
@@ -45,9 +47,5 @@ constexpr bool kHasManyBlocks = requires {
 /// 128 registers a thread, an SM holds four times as many, so that two launches of two communicators each find places
 /// at the same time, whatever their order.
 inline constexpr unsigned kMostEarlyThreads = 128;
-
-/// Returns the cuda entry of program P: defined beside P for nvcc, or as nullptr in a build without CUDA.
-template <class P>
-const void* cuda_entry();
 
 }  // namespace sennit::device

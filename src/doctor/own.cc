@@ -52,6 +52,8 @@ Check judge_build(const Situation& situation) {
   const Subject subject{"build", "This build of sennit", situation.gpus()};
   if (situation.cuda_build)
     return works(subject, fmt::format("Executors: cuda (toolkit {}), host", situation.toolkit));
+  if (!situation.cuda_trouble.empty())
+    return missing(subject, fmt::format("Executors: host alone; {}", situation.cuda_trouble), "Install sennit again");
   if (!situation.gpus()) return works(subject, "Executors: host");
   return missing(subject, "Executors: host only, so that it cannot use the GPUs here",
                  "Install a CUDA toolkit (12.5 or newer), put nvcc on PATH, and build again: make build");

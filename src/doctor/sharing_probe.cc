@@ -11,7 +11,6 @@
 
 #include "base/units.h"
 #include "comm/frame.h"
-#include "device/cuda/exportable.h"
 #include "device/executor.h"
 #include "doctor/pattern.h"
 #include "doctor/sharing.h"
@@ -119,7 +118,8 @@ Result<std::shared_ptr<Executor>> open(bool host) {
 }
 
 Result<Memory> allocate(Executor& executor, Sharing sharing) {
-  return sharing == Sharing::file ? device::create_exportable(0, kSharedBytes) : executor.allocate(0, kSharedBytes);
+  return sharing == Sharing::file ? executor.allocate_exportable(0, kSharedBytes)
+                                  : executor.allocate(0, kSharedBytes);
 }
 
 std::vector<Sharing> kinds(bool host) {

@@ -2,23 +2,19 @@
 
 #include <system_error>
 
+#include "device/cuda_module.h"
+
 namespace sennit::doctor {
-
-namespace {
-
-#ifdef SENNIT_DOCTOR_TOOLKIT
-constexpr const char* kToolkit = SENNIT_DOCTOR_TOOLKIT;
-#else
-constexpr const char* kToolkit = "";
-#endif
-
-}  // namespace
 
 Situation read_situation(const std::string& executor, const std::filesystem::path& root) {
   Situation situation;
   situation.executor = executor;
-  situation.toolkit = kToolkit;
-  situation.cuda_build = !situation.toolkit.empty();
+  const auto module = device::cuda_module();
+  situation.cuda_build = module.ok();
+  if (module.ok())
+    situation.toolkit = (*module)->toolkit;
+  else if (module.status().code() == Code::corrupt)
+    situation.cuda_trouble = module.status().text();
   for (const char* trace : {"proc/driver/nvidia/version", "dev/nvidia0", "dev/nvidiactl", "dev/dxg"}) {
     std::error_code ignored;
     situation.gpu_traces = situation.gpu_traces || std::filesystem::exists(root / trace, ignored);

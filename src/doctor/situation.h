@@ -11,6 +11,7 @@ struct Situation {
   std::string executor = "auto";  ///< what the user asked for: auto, cuda or host
   bool gpu_traces = false;        ///< the NVIDIA driver left its traces in /proc and /dev
   bool cuda_build = false;        ///< this build has the cuda executor
+  std::string cuda_trouble;       ///< why the cuda executor that is installed cannot be loaded; empty where it can
   std::string toolkit;            ///< CUDA toolkit of the build, "13.0.88"; empty without one
 
   /// True where sennit would use GPUs: they are here or were asked for by name, and were not declined.

@@ -392,16 +392,17 @@ def test_a_user_without_root_is_given_the_line_to_run(tmp_path: Path) -> None:
     assert not (tmp_path / ".venv").exists()
 
 
-def defined(source: Path) -> set[str]:
-    """Functions outside of unnamed namespaces, of a file that clang-format has formatted."""
-    text = re.sub(r"^namespace \{$.*?^\}  // namespace$", "", source.read_text(encoding="utf-8"), flags=re.M | re.S)
-    return set(re.findall(r"^(?!struct|class|enum)(?:[^;={(\s].*?)?\b(\w[\w:~]*)\(.*\{$", text, flags=re.M))
-
-
-@pytest.mark.parametrize("name", ["put/nccl", "collective/nccl"])
-def test_builds_without_cuda_have_every_function(name: str) -> None:
-    built, absent, header = (ROOT / "src" / "bench" / f"{name}{end}" for end in (".cc", "_absent.cc", ".h"))
-    private = header.read_text(encoding="utf-8").partition(" private:")[2]
-    wanted = {each for each in defined(built) if not re.search(rf"\b{each.split('::')[-1]}\(", private)}
-    assert wanted
-    assert wanted <= defined(absent)
+def test_every_block_program_is_compiled_for_gpus_once() -> None:
+    programs: list[str] = []
+    for header in (ROOT / "src").glob("*/*.h"):
+        text = header.read_text(encoding="utf-8")
+        for name in re.findall(r"^struct (\w+) \{\n  static constexpr const char\* kName = ", text, re.MULTILINE):
+            aliases = re.findall(rf"^using (\w+) = {name}<", text, re.MULTILINE)
+            programs += [f"{header.parent.name}::{each}" for each in aliases or [name]]
+    compiled = [
+        each
+        for source in (ROOT / "src" / "cuda").glob("*.cu")
+        for each in re.findall(r"kernel_of<([\w:]+)>\(\)", source.read_text(encoding="utf-8"))
+    ]
+    assert len(programs) > 30
+    assert sorted(compiled) == sorted(programs)

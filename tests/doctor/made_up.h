@@ -34,13 +34,13 @@ inline void link(const std::filesystem::path& file, const std::string& target) {
 }
 
 inline Situation with_gpus() {
-  return {"auto", true, true, "13.0.88"};
+  return {"auto", true, true, "", "13.0.88"};
 }
 inline Situation without_gpus() {
-  return {"auto", false, false, ""};
+  return {"auto", false, false, "", ""};
 }
 inline Situation told_host() {
-  return {"host", true, true, "13.0.88"};
+  return {"host", true, true, "", "13.0.88"};
 }
 
 /// `count` GPUs at 0000:01:00.0, 0000:02:00.0, …, each with `links` active links to NVSwitches.

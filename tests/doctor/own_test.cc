@@ -20,6 +20,17 @@ TEST(Build, MustHoldTheExecutorOfTheMachine) {
   EXPECT_TRUE(check.needed);
 }
 
+TEST(Build, TellsWhyTheInstalledExecutorDoesNotLoad) {
+  for (Situation broken : {with_gpus(), without_gpus()}) {
+    broken.cuda_build = false;
+    broken.cuda_trouble = "it is of sennit 0.0.9, the rest of 0.1.0";
+    const Check check = judge_build(broken);
+    EXPECT_EQ(check.state, State::missing);
+    EXPECT_EQ(check.needed, broken.gpus());
+    EXPECT_THAT(check.detail, HasSubstr("it is of sennit 0.0.9"));
+  }
+}
+
 TEST(Measured, SaysWhenOrHowToMeasure) {
   OwnReadings readings;
   readings.fingerprint = "0123456789abcdef";

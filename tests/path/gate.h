@@ -45,12 +45,3 @@ class Gate {
 };
 
 }  // namespace sennit::path
-
-namespace sennit::device {
-
-template <>
-inline const void* cuda_entry<path::GateProgram>() {
-  return nullptr;
-}
-
-}  // namespace sennit::device

@@ -5,13 +5,15 @@
 #include <fmt/format.h>
 
 #include "base/nccl_name.h"
-#include "device/cuda/check.h"
+#include "device/executor.h"
 
 namespace sennit::bench::collective {
 
 Result<std::unique_ptr<Nccl>> Nccl::open(node::Node& node, const std::string& given) {
+  if (node.executor().kind() != device::Kind::cuda)
+    return Status(Code::unsupported, "it moves GPU memory alone", {}, "Measure it where GPUs are");
   comm::Group& group = node.group();
-  std::unique_ptr<Nccl> nccl(new Nccl());
+  std::unique_ptr<Nccl> nccl(new Nccl(node.executor()));
   auto library = open_nccl_library(given);
   Status status = library.status();
   NcclId id{};
@@ -30,7 +32,7 @@ Result<std::unique_ptr<Nccl>> Nccl::open(node::Node& node, const std::string& gi
   nccl->device_ = node.device();
   nccl->rank_ = node.rank();
   nccl->size_ = node.size();
-  const device::CurrentDevice current(nccl->device_);
+  const device::OnDevice current(nccl->executor_, nccl->device_);
   if (const int error = nccl->library_.init(&nccl->communicator_, group.size(), id, group.rank()); error != 0)
     status = Status(Code::device_error, fmt::format("ncclCommInitRank: {}", nccl->library_.text(error)), {},
                     "NCCL_DEBUG=INFO tells more");
@@ -52,7 +54,7 @@ Nccl::~Nccl() {
 
 Status Nccl::make_windows(node::Node& node, std::uint64_t bytes) {
   constexpr int kSymmetric = 1;  // NCCL_WIN_COLL_SYMMETRIC
-  const device::CurrentDevice current(device_);
+  const device::OnDevice current(executor_, device_);
   Status status;
   if (library_.open_window == nullptr)
     status = Status(Code::unsupported, fmt::format("NCCL {} has no windows", version_), {}, "Use 2.27 or later");
@@ -134,7 +136,7 @@ int Nccl::pass_round(const NcclCall& call, NcclLibrary::Stream stream) {
 
 Status Nccl::call(const NcclCall& call, void* on) {
   using enum coll::Operation;
-  const device::CurrentDevice current(device_);
+  const device::OnDevice current(executor_, device_);
   auto* const stream = static_cast<NcclLibrary::Stream>(on);
   const NcclLibrary& nccl = library_;
   const int type = number_of(call.type), op = number_of(call.op);

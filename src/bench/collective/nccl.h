@@ -24,7 +24,8 @@ struct NcclCall {
 
 class Nccl {
  public:
-  /// Collective. Errors, the same on every rank: not_found (no library), those of NCCL.
+  /// Collective. Errors, the same on every rank: unsupported where the node has no
+  /// GPUs; not_found (no library); those of NCCL. The node outlives it.
   static Result<std::unique_ptr<Nccl>> open(node::Node& node, const std::string& given);
   /// Aborts rather than destroys: an abort waits for no rank.
   ~Nccl();
@@ -45,10 +46,11 @@ class Nccl {
   std::byte* window(unsigned which) const { return static_cast<std::byte*>(window_[which]); }
 
  private:
-  Nccl() = default;
+  explicit Nccl(device::Executor& executor) : executor_(executor) {}
   int exchange(const NcclCall& call, NcclLibrary::Stream stream);
   int pass_round(const NcclCall& call, NcclLibrary::Stream stream);
 
+  device::Executor& executor_;  // the node's, which outlives this
   NcclLibrary library_;
   int device_ = 0, rank_ = 0, size_ = 1;
   NcclCommunicator communicator_ = nullptr;

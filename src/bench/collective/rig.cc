@@ -41,7 +41,7 @@ Result<std::unique_ptr<Rig>> Rig::open(std::shared_ptr<device::Executor> executo
   rig->communicator_ = std::move(*communicator);
   rig->communicator_->choose_by(std::move(options.chooser));
   rig->registry_ = std::make_unique<path::Registry>(rig->node());
-  auto stream = open_stream(*rig->executor_, rig->node().device());
+  auto stream = Stream::open(*rig->executor_, rig->node().device());
   if (!stream) return stream.status();
   rig->stream_ = std::move(*stream);
   // Whole pages, as those of PyTorch's allocator.

@@ -28,8 +28,7 @@ Result<std::unique_ptr<Memories>> Memories::of_gpu(int index) {
                   "Measure host memory (--buffers host), or try it with SENNIT_EMULATE=1");
   made->executor_ = std::move(*executor);
   made->device_ = index % static_cast<int>(made->executor_->devices().size());
-  if (!*emulate)
-    if (auto status = make_current(made->device_); !status) return status;
+  if (auto status = made->executor_->make_current(made->device_); !status) return status;
   auto lane = made->executor_->lane(made->device_);
   if (!lane) return lane.status();
   made->lane_ = std::move(*lane);
@@ -71,7 +70,8 @@ Result<device::Memory> Memories::allocate_managed(std::uint64_t bytes) {
   if (emulated_ || executor_ == nullptr)
     return Status(Code::unsupported, "there is no managed memory without a GPU", "--buffers managed",
                   "Measure it where GPUs are; emulated ones have none");
-  return managed_memory(bytes);
+  auto memory = executor_->allocate_managed(device_, bytes);
+  return memory ? std::move(memory) : std::move(memory).status().in("--buffers managed");
 }
 
 Status Memories::begin_copy(void* dst, const void* src, std::uint64_t bytes) {

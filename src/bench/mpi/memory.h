@@ -47,11 +47,4 @@ class Memories {
   bool emulated_ = false;
 };
 
-/// Allocates memory of the current GPU, which migrates between it and the host. Errors: unsupported in a build
-/// without CUDA.
-Result<device::Memory> managed_memory(std::uint64_t bytes);
-
-/// Makes a GPU the current one of this thread, as programs do: other libraries look at that.
-Status make_current(int device);
-
 }  // namespace sennit::bench::mpi

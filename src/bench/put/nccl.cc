@@ -7,7 +7,7 @@
 #include "base/nccl_name.h"
 #include "bench/nccl/library.h"
 #include "comm/exchange.h"
-#include "device/cuda/check.h"
+#include "device/executor.h"
 
 namespace sennit::bench::put {
 
@@ -21,20 +21,15 @@ class NcclVariant final : public Variant {
   ~NcclVariant() override {
     // Abort rather than destroy: an abort waits for no rank, and after an error the peer may be gone.
     if (communicator_ != nullptr) (void)library_.abort(communicator_);
-    lane_.reset();
-    if (stream_ != nullptr) (void)cudaStreamDestroy(stream_);
   }
 
   Status open(const NcclId& id) {
     const int rank = rig_.node().rank();
     device_ = rig_.side(rank).device;
-    const device::CurrentDevice current(device_);
-    if (auto status = device::check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "create a stream");
-        !status)
-      return status;
-    auto lane = rig_.node().executor().adopt(device_, stream_);
+    auto lane = rig_.node().executor().lane(device_);
     if (!lane) return lane.status();
     lane_ = std::move(*lane);
+    const device::OnDevice current(rig_.node().executor(), device_);
     return check(library_.init(&communicator_, 2, id, rank), "ncclCommInitRank");
   }
 
@@ -42,17 +37,18 @@ class NcclVariant final : public Variant {
   bool two_sided() const override { return true; }
   Status prepare(const Case&) override { return {}; }
   Status enqueue(int number, bool sends, bool receives, const Message& message) override {
-    const device::CurrentDevice current(device_);
+    const device::OnDevice current(rig_.node().executor(), device_);
+    auto* const stream = static_cast<NcclLibrary::Stream>(lane_->native());
     Side& side = rig_.side(number);
     const int peer = 1 - number;
     if (auto status = check(library_.group_start(), "ncclGroupStart"); !status) return status;
     int error = 0;
     if (sends)
       error =
-          library_.send(side.source.data() + message.source, message.bytes, kBytesType, peer, communicator_, stream_);
+          library_.send(side.source.data() + message.source, message.bytes, kBytesType, peer, communicator_, stream);
     if (receives && error == 0)
       error = library_.receive(side.destination.data() + message.destination, message.bytes, kBytesType, peer,
-                               communicator_, stream_);
+                               communicator_, stream);
     const int ended = library_.group_end();
     return check(error != 0 ? error : ended, "ncclSend, ncclRecv");
   }
@@ -68,7 +64,6 @@ class NcclVariant final : public Variant {
   Rig& rig_;
   const NcclLibrary library_;
   int device_ = 0;
-  cudaStream_t stream_ = nullptr;
   std::unique_ptr<device::Lane> lane_;
   NcclCommunicator communicator_ = nullptr;
 };
@@ -85,6 +80,12 @@ Missing left_out(const Status& why) {
 Result<Nccl> open_nccl(Rig& rig, const Job& job) {
   comm::Group& group = rig.node().group();
   const bool takes_part = rig.node().rank() < 2;
+
+  if (rig.node().executor().kind() != device::Kind::cuda) {
+    Nccl nccl;
+    nccl.missing = "nccl is left out: it moves GPU memory alone; measure it where GPUs are, or leave it out of --vs.";
+    return nccl;
+  }
 
   // 1. Both ranks have the library; rank 0 makes the id that names their meeting.
   auto library = takes_part ? open_nccl_library(job.nccl) : Result<NcclLibrary>(NcclLibrary{});

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -16,6 +17,7 @@
 #include "device/cuda/check.h"
 #include "device/cuda/exportable.h"
 #include "device/cuda/lane.h"
+#include "device/cuda/open.h"
 #include "device/cuda/share.h"
 #include "device/fault.h"
 #include "device/mapped.h"
@@ -45,7 +47,7 @@ Status cannot_pin(std::size_t bytes, cudaError_t error) {
 
 class CudaExecutor final : public Executor {
  public:
-  Status open(int own_thread_of) {
+  Status open(int own_thread_of, std::span<const Kernel> kernels) {
     int count = 0;
     if (const auto error = cudaGetDeviceCount(&count); error != cudaSuccess || count == 0) {
       (void)cudaGetLastError();
@@ -70,7 +72,7 @@ class CudaExecutor final : public Executor {
     }
     reach_.assign(devices_.size() * devices_.size(), -1);
     if (own_thread_of >= 0) prepare_thread(own_thread_of);
-    limits_ = std::make_shared<CudaLimits>();
+    limits_ = std::make_shared<CudaLimits>(kernels);
     return {};
   }
 
@@ -93,6 +95,21 @@ class CudaExecutor final : public Executor {
     if (auto status = known(device); !status) return status;
     auto made = create_exportable(device, bytes);
     return made.ok() ? std::move(made) : allocate(device, bytes);
+  }
+
+  Result<Memory> allocate_exportable(int device, std::size_t bytes) override {
+    if (auto status = known(device); !status) return status;
+    return create_exportable(device, bytes);
+  }
+
+  Result<Memory> allocate_managed(int device, std::size_t bytes) override {
+    if (auto status = known(device); !status) return status;
+    const CurrentDevice current(device);
+    void* data = nullptr;
+    if (auto status = check(cudaMallocManaged(&data, std::max<std::size_t>(bytes, 1)), "allocate managed memory");
+        !status)
+      return status;
+    return Memory(data, bytes, [](void* at) { (void)cudaFree(at); });
   }
 
   Result<Memory> allocate_pinned(std::size_t bytes) override {
@@ -118,6 +135,18 @@ class CudaExecutor final : public Executor {
   void prepare_thread(int device) override {
     if (device >= 0) (void)cudaSetDevice(device);
     (void)relax_capture();
+  }
+  Status make_current(int device) override {
+    if (auto status = known(device); !status) return status;
+    return check(cudaSetDevice(device), "make a GPU the current one");
+  }
+  int current() override {
+    int device = -1;
+    if (cudaGetDevice(&device) != cudaSuccess) {
+      (void)cudaGetLastError();
+      return -1;
+    }
+    return device;
   }
   int relax_capture() override {
     cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
@@ -249,10 +278,11 @@ class CudaExecutor final : public Executor {
   }
 
   Status load(const Program& program, int device) override {
-    if (program.cuda == nullptr) return {};  // the launch tells
+    const void* const kernel = kernel_of(program, limits_->kernels);
+    if (kernel == nullptr) return {};  // the launch tells
     const CurrentDevice current(device);
     cudaFuncAttributes attributes{};
-    if (auto status = check(cudaFuncGetAttributes(&attributes, program.cuda), program.name); !status) return status;
+    if (auto status = check(cudaFuncGetAttributes(&attributes, kernel), program.name); !status) return status;
     constexpr int kHopper = 90;
     if (attributes.ptxVersion < kHopper) limits_->early = false;
     return {};
@@ -333,9 +363,9 @@ class CudaExecutor final : public Executor {
 
 }  // namespace
 
-Result<std::shared_ptr<Executor>> open_cuda_executor(int own_thread_of) {
+Result<std::shared_ptr<Executor>> open_cuda_executor(int own_thread_of, std::span<const Kernel> kernels) {
   auto executor = std::make_shared<CudaExecutor>();
-  if (auto status = executor->open(own_thread_of); !status) return status;
+  if (auto status = executor->open(own_thread_of, kernels); !status) return status;
   return std::shared_ptr<Executor>(std::move(executor));
 }
 

@@ -8,8 +8,8 @@
 
 namespace sennit::device {
 
-/// Allocates at least `bytes` on `device`, exportable as a file descriptor. Errors: unsupported where the driver or
-/// this build cannot; out_of_memory.
+/// Allocates at least `bytes` on `device`, exportable as a file descriptor. Errors: unsupported where the driver
+/// cannot; out_of_memory.
 Result<Memory> create_exportable(int device, std::size_t bytes);
 
 }  // namespace sennit::device

@@ -50,7 +50,7 @@ cudaError_t change_edges(decltype(&cudaGraphAddDependencies) change, cudaGraph_t
 
 }  // namespace
 
-CudaLimits::CudaLimits() {
+CudaLimits::CudaLimits(std::span<const Kernel> launchable) : kernels(launchable) {
   const auto allowed = environment_switch("SENNIT_EARLY");
   early = !allowed.ok() || *allowed;
   // One page of pinned memory for both; portable, so that kernels of every device reach it.
@@ -103,6 +103,16 @@ Result<double> CudaEvent::since(Event& start) {
   return double(ms) * 1e3;
 }
 
+CudaGraph::~CudaGraph() {
+  const CurrentDevice current(device_);
+  (void)cudaGraphExecDestroy(graph_);
+}
+
+Status CudaGraph::launch() {
+  const CurrentDevice current(device_);
+  return check(cudaGraphLaunch(graph_, stream_), "launch the graph");
+}
+
 CudaLane::~CudaLane() {
   if (!owned_) return;
   const CurrentDevice current(device_);
@@ -152,9 +162,10 @@ Status CudaLane::signal(Word* there, Word value) {
 }
 
 Status CudaLane::launch(const Program& program, const void* arguments, unsigned blocks, unsigned threads) {
-  if (program.cuda == nullptr)
+  const void* const kernel = kernel_of(program, limits_->kernels);
+  if (kernel == nullptr)
     return Status(Code::unsupported, "this build has no GPU code for the program", program.name,
-                  "Build with a CUDA toolkit");
+                  "Build or install sennit again");
   const CurrentDevice current(device_);
   Limits limits = limits_->next();
   void* parameters[] = {const_cast<void*>(arguments), &limits};
@@ -167,7 +178,7 @@ Status CudaLane::launch(const Program& program, const void* arguments, unsigned 
   config.stream = stream_;
   config.attrs = &attribute;
   config.numAttrs = program.early && limits_->early && blocks * threads <= most_early_threads_ ? 1 : 0;
-  return check(cudaLaunchKernelExC(&config, program.cuda, parameters), program.name);
+  return check(cudaLaunchKernelExC(&config, kernel, parameters), program.name);
 }
 
 Status CudaLane::record(Event& event) {
@@ -205,6 +216,25 @@ std::uint64_t CudaLane::capture() {
   const bool active =
       cudaStreamGetCaptureInfo(stream_, &state, &id) == cudaSuccess && state == cudaStreamCaptureStatusActive;
   return active ? id + 1 : 0;
+}
+
+Result<std::unique_ptr<Graph>> CudaLane::graph_of(const std::function<Status()>& work) {
+  const CurrentDevice current(device_);
+  if (auto begun = check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "begin a capture");
+      !begun)
+    return begun;
+  Status status = work();
+  cudaGraph_t captured = nullptr;
+  const auto ended = check(cudaStreamEndCapture(stream_, &captured), "end the capture");
+  if (status.ok()) status = ended;
+  cudaGraphExec_t graph = nullptr;
+  if (status.ok()) status = check(cudaGraphInstantiate(&graph, captured, 0), "instantiate the graph");
+  if (captured != nullptr) (void)cudaGraphDestroy(captured);
+  if (!status.ok()) return status;
+  std::unique_ptr<Graph> made(new CudaGraph(device_, stream_, graph));
+  if (status = check(cudaGraphUpload(graph, stream_), "upload the graph"); !status) return status;
+  if (status = synchronize(); !status) return status;
+  return made;
 }
 
 Status CudaLane::wait_in_replays(Event& event) {

@@ -5,9 +5,12 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
+#include <span>
 
 #include "device/block.h"
+#include "device/cuda/kernel.h"
 #include "device/lane.h"
 
 namespace sennit::device {
@@ -22,8 +25,9 @@ struct CudaLimits {
   /// Is false where no launch may start early: kernels that were compiled for GPUs before Hopper do not wait by
   /// themselves, and SENNIT_EARLY=0 forbids it.
   std::atomic<bool> early;
+  const std::span<const Kernel> kernels;  ///< that can be launched
 
-  CudaLimits();
+  explicit CudaLimits(std::span<const Kernel> launchable);
   ~CudaLimits();
   CudaLimits(const CudaLimits&) = delete;
   CudaLimits& operator=(const CudaLimits&) = delete;
@@ -43,6 +47,19 @@ class CudaEvent final : public Event {
  private:
   friend class CudaLane;
   cudaEvent_t event_;
+};
+
+class CudaGraph final : public Graph {
+ public:
+  CudaGraph(int device, cudaStream_t stream, cudaGraphExec_t graph)
+      : device_(device), stream_(stream), graph_(graph) {}
+  ~CudaGraph() override;
+  Status launch() override;
+
+ private:
+  const int device_;
+  const cudaStream_t stream_;
+  const cudaGraphExec_t graph_;
 };
 
 class CudaLane final : public Lane {
@@ -69,6 +86,7 @@ class CudaLane final : public Lane {
   Status synchronize() override;
   Result<bool> idle() override;
   std::uint64_t capture() override;
+  Result<std::unique_ptr<Graph>> graph_of(const std::function<Status()>& work) override;
   Status wait_in_replays(Event& event) override;
   Status record_in_replays(Event& event, ReplayRecord& at) override;
   Status keep_in_replays(std::shared_ptr<void> what) override;

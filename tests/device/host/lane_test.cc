@@ -24,10 +24,6 @@ struct Meet {
       if (!block.await(arrived + b * kWordStride, 1, b)) return;
   }
 };
-template <>
-const void* cuda_entry<Meet>() {
-  return nullptr;
-}
 
 namespace {
 
