@@ -88,6 +88,15 @@ def test_it_has_its_programs_and_machines_and_nothing_of_the_source_tree(install
     assert not [path for path in files if str(ROOT).encode() in path.read_bytes()]
 
 
+def test_kernels_are_in_it_once(installed: Installed) -> None:
+    (package,) = installed.folder.glob("lib/python*/site-packages/sennit")
+    files = [path for folder in ("bin", "lib") for path in (package / folder).rglob("*") if path.is_file()]
+    assert len(files) > 10
+    has_cuda = "GPU kernels: compute capability" in installed.sennit("version").stdout
+    with_kernels = [path.name for path in files if b".nv_fatbin" in path.read_bytes()]
+    assert with_kernels == (["libsennit-cuda.so"] if has_cuda else [])
+
+
 @pytest.mark.parametrize("name", ["openmpi", "mpich"])
 def test_programs_run_under_it(installed: Installed, name: str) -> None:
     program = c_programs.compiled(name, "c_reductions.c")
