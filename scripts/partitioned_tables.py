@@ -171,7 +171,7 @@ def saves(rows: Sequence[Row]) -> str:
 
 def never(_: Sequence[Row]) -> str:
     """Of what needs a profile."""
-    return NOT_MEASURED
+    return "no profile of SNAP-C is kept; `sennit bench project` does it of a program's"
 
 
 def threads_beat_one(rows: Sequence[PatternRow]) -> str:

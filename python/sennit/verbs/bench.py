@@ -1,6 +1,6 @@
 """`sennit bench put`, and `sennit bench show` for results that were kept. collective.py adds the collectives, mpi.py
-MPI, partitioned.py partitioned messages, patterns.py maps of ranks, torch.py PyTorch's collectives, training.py its
-training."""
+MPI, partitioned.py partitioned messages, project.py what programs gain by them, patterns.py maps of ranks, torch.py
+PyTorch's collectives, training.py its training."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typer
 
 from sennit.programs import process
 from sennit.programs.problem import Exit, Problem
-from sennit.verbs import partitioned, patterns, recording, torch, training
+from sennit.verbs import partitioned, patterns, project, recording, torch, training
 from sennit.verbs.collective import add_verbs
 from sennit.verbs.mpi import add_verb
 from sennit.verbs.options import (
@@ -140,6 +140,7 @@ def put(
 add_verbs(app)
 add_verb(app)
 partitioned.add_verb(app)
+project.add_verb(app)
 patterns.add_verb(app)
 recording.add_verb(app)
 torch.add_verb(app)
