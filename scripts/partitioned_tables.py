@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kept_documents import NONE_YET, documents
 from sennit import units
 from sennit.model.document import parse
 from sennit.model.partitioned import OWN, PARTITIONED, Partitioned, PatternRow, Row
+from sennit.model.result import MeasuredOn
 from sennit.views import partitioned_patterns as patterns
 from sennit.views.charts.frame import standalone
 from sennit.views.markdown import pipes
+from sennit.views.origin import place
 from sennit.views.partitioned import partitioned_markdown, sooner
 from sennit.views.partitioned_charts import gantt, overheads, perceived, whole_rate
 from sennit.views.partitioned_patterns import THREADS, faster, slower, suites_claims
 
 NOT_MEASURED = "not measured yet"
+PROJECTION = "projection"
 
 
 class Kept(NamedTuple):
@@ -38,7 +41,31 @@ def partitioned_sections(root: Path, figures: dict[str, str]) -> str:
         pictures = " ".join(f"![{each}](../figures/{each})" for each in drawn)
         body = partitioned_markdown(found).strip()
         made += [f"### {name}", f"Source: `{path}`.", *([pictures] if pictures else []), body]
+    for name, path, document in documents(root, PROJECTION):
+        made += [f"### {name}", f"Source: `{path}`.", *projected(document)]
     return "\n\n".join(made) or NONE_YET
+
+
+def projected(document: Any) -> list[str]:
+    """A projection beside what the program then took both ways, as scripts/measure_sweep.py keeps it."""
+    best, ran = document["ways"][0], document["ran"]
+    before, after = (median(ran[way]) for way in ("whole", "partitioned"))
+    ratios = sorted(one / other for one, other in zip(ran["whole"], ran["partitioned"], strict=True))
+    factor, gone = best["speedup"], "without end"
+    low, high = (f"{factor[name]:.2f}" if factor[name] is not None else gone for name in ("low", "high"))
+    said = f"{factor['median']:.2f}" if factor["median"] is not None else gone
+    machine, versions = parse(MeasuredOn, document["machine"], "the machine", version=None), document["versions"]
+    lines = [
+        ["what", "× as fast", "from", "to"], ["---", "--:", "--:", "--:"],
+        ["projected", said, low, high],
+        [f"ran, {len(ratios)} pairs of runs", f"{median(ratios):.2f}", f"{ratios[0]:.2f}", f"{ratios[-1]:.2f}"],
+    ]  # fmt: skip
+    return [
+        f"`{document['profile']}`: {before:.3f} s with whole messages, {after:.3f} s with partitions, in the median "
+        f"of runs in turns. Measured {document['date'][:10]} on {place(machine, versions)}. Projected from its "
+        f"profile and from `{document['measured']}`: {best['way']}.",
+        pipes(lines),
+    ]
 
 
 def _drawn(name: str, found: Partitioned) -> dict[str, str]:

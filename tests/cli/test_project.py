@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from conftest import Programs, data, shown
+from partitioned_tables import projected
 from sennit.model.document import parse
 from sennit.model.partitioned import Partitioned
 from sennit.model.profile import Profile
@@ -156,3 +157,15 @@ def test_the_verb_reads_profiles_and_tables(programs: Programs) -> None:
     ):
         done = programs.sennit("bench", "project", *wrong)
         assert (done.returncode, why in done.stderr) == (2, True), (wrong, done.stderr)
+
+
+def test_a_projection_stands_beside_what_was_run() -> None:
+    """What docs/ has of results/: ratios of runs that took turns, from the smallest to the largest."""
+    ((way, gains),) = ways(measured(*HALF_AND_QUARTER).rows).items()
+    document = projection_document([project(spent_of(TIMES, "t.csv"), way, gains)], ("sweep.c", "bench"))
+    document |= {"date": "2026-11-29T00:00:00Z", "machine": {"name": "node1"}, "versions": {"mpi": "MPI 1"},
+                 "ran": {"whole": [1.0, 2.0, 3.0], "partitioned": [1.0, 1.0, 2.0]}}  # fmt: skip
+    said, table = projected(document)
+    assert said.startswith("`sweep.c`: 2.000 s with whole messages, 1.000 s with partitions")
+    assert "| projected | 1.21 | 1.14 | 1.29 |" in table
+    assert "| ran, 3 pairs of runs | 1.50 | 1.00 | 2.00 |" in table

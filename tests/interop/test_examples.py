@@ -102,6 +102,28 @@ def test_heat_in_c_is_the_same_with_and_without_the_drop_in(name: str, ranks: in
 
 
 @pytest.mark.parametrize("name", WHEELS)
+def test_a_sweep_by_partitions_computes_the_same_bits(name: str, tmp_path: Path) -> None:
+    program, found = c_programs.compiled(name, str(EXAMPLES / "sweep.c"), options=("-O2",)), mpi.find(name)
+    for one in (program, found):
+        if isinstance(one, str):
+            pytest.skip(one)
+    assert isinstance(program, c_programs.Program)
+    assert isinstance(found, mpi.Installed)
+    sums = []
+    for way in ("whole", "partitioned"):
+        command = [*mpi.launch(found, 2, root=os.geteuid() == 0), str(program.path), way, "4096", "4", "3", "2"]
+        done = subprocess.run(
+            ["timeout", "-k", "5", "100", *command], env=drop_in.environment(found, tmp_path, None),
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr[-4000:]
+        sums += re.findall(rf"^{way}: \S+ s, sum (\S+)$", done.stdout, re.MULTILINE)
+    assert len(sums) == 2
+    assert sums[0] == sums[1]
+    assert float(sums[0]) > 0
+
+
+@pytest.mark.parametrize("name", WHEELS)
 def test_heat_is_profiled_mapped_and_run_by_its_map(name: str, tmp_path: Path) -> None:
     """As docs/use/map.md says it: the field is the same, each rank gets the map's GPU, and that is told."""
     program, found = c_programs.compiled(name, str(EXAMPLES / "heat.c"), options=("-O2",)), mpi.find(name)

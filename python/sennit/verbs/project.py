@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sennit.model.projection import Spent
 
 EXAMPLES = examples(
-    "sennit profile --output run1 -- mpirun -n 4 ./sweep",
+    "sennit profile -o run1 -- mpirun -n 4 ./sweep",
     "sennit bench partitioned --sizes 1K:16M --json p.json",
     "sennit bench project run1 --measured p.json",
     "sennit bench project times.csv --measured p.json --by persistent_partitions --json",
