@@ -69,6 +69,7 @@ Json of(const Rank& rank) {
           {"calls", calls},
           {"at_once", at_once},
           {"threads", rank.threads},
+          {"cores", rank.cores},
           {"calls_lost", rank.calls_lost},
           {"classes_lost", rank.classes_lost},
           {"registered_most_bytes", rank.registered_most},

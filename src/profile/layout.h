@@ -58,6 +58,7 @@ struct Header {
   std::atomic<End> end;
   std::uint32_t accelerated;  ///< whether the drop-ins were at work
   GpuTimes gpu_times;
+  std::uint32_t cores;                    ///< logical ones that the host has online; 0: not known
   std::int64_t wall_ns;                   ///< of CLOCK_REALTIME, when the file was made
   std::uint64_t begin, begin_ns;          ///< the same moment by the clock of all times here, and by CLOCK_MONOTONIC
   std::atomic<double> ns_per_tick;        ///< of that clock, as far as is known; more and more exact

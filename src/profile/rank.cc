@@ -166,6 +166,7 @@ Result<Rank> read_rank(std::span<const std::byte> content, std::string_view orig
   rank.ranks = header.ranks;
   rank.process = header.process;
   rank.threads = header.threads_seen;
+  rank.cores = header.cores;
   rank.host = rank.clock = text(header.host);
   rank.program = text(header.program);
   rank.mpi = text(header.mpi);

@@ -69,7 +69,7 @@ struct NamedCommunicator {
 struct Rank {
   std::string origin;  ///< the file
   int rank = -1, ranks = -1;
-  std::uint32_t process = 0, threads = 0;
+  std::uint32_t process = 0, threads = 0, cores = 0;  ///< `cores`: of the host; 0: not known
   std::string host, program, mpi, nccl;
   std::string clock;  ///< the host whose clock all times are of
   bool accelerated = false;

@@ -123,6 +123,7 @@ Recorder::Recorder(std::byte* memory, std::uint64_t bytes, Clock clock, const Cl
   header.blocks = static_cast<std::uint32_t>((bytes - sizeof(Tables)) / sizeof(Block));
   header.rank = header.ranks = -1;
   header.process = static_cast<std::uint32_t>(getpid());
+  header.cores = static_cast<std::uint32_t>(std::max(0l, sysconf(_SC_NPROCESSORS_ONLN)));
   header.begin = begin.ticks;
   header.begin_ns = begin.ns;
   header.clock_error_ns = begin.error_ns;

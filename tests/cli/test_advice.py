@@ -118,6 +118,19 @@ def test_empty_polls() -> None:
     assert found.evidence == "Found nothing: 7190000 of 7200000 calls of MPI_Iprobe."
 
 
+def test_more_ranks_than_cores() -> None:
+    document = made_up.halo()
+    said = "8 processes share 2 cores of node2"
+    assert not [each for each in given(document) if "share" in each.what], "the profile does not say how many"
+    for rank in document["ranks"]:
+        rank["cores"] = 8 if rank["host"] == "node1" else 2
+    found = one(document, said)
+    inside = sum(row.rank_seconds.mean for row in read(document).counted)
+    assert found.share == pytest.approx(inside / 40 * (1 - 2 / 8))
+    document["ranks"][1]["cores"] = 8
+    assert not [each for each in given(document) if said in each.what], "as many cores as one of its processes saw"
+
+
 def test_a_late_rank() -> None:
     found = one(made_up.halo(), "Ranks wait for rank 5 for 9 % of run time: it computes longer")
     assert found.share == pytest.approx(56 / 16 / 40)
@@ -245,7 +258,7 @@ def test_rules_do_not_mind_the_order_of_rows() -> None:
             turned[name].reverse()
         known = Known(order=TWO_LINES)
         assert {advice.what for advice in given(document, known)} == {advice.what for advice in given(turned, known)}
-    assert len(RULES) == 9
+    assert len(RULES) == 10
 
 
 def test_what_lies_in_the_folder_is_known(programs: Programs) -> None:

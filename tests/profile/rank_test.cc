@@ -29,6 +29,7 @@ TEST(ReadRank, GivesBackWhatWasWritten) {
   const Rank rank = some_calls().read().value();
   EXPECT_EQ(rank.rank, 1);
   EXPECT_EQ(rank.ranks, 2);
+  EXPECT_GT(rank.cores, 0u);
   EXPECT_EQ(rank.run_ns(), 300000u - 50u);
   EXPECT_EQ(rank.end, End::finalized);
   EXPECT_EQ(rank.functions, std::vector<std::string>{"MPI_Allreduce"});

@@ -13,7 +13,7 @@ from sennit.baselines.layout import GATHERS, SCATTERS, bus_factor
 from sennit.compare.ratio import Ratio
 from sennit.model.machine import Machine
 from sennit.model.plans import CollectiveTable
-from sennit.model.profile import Profile, Row, Skew
+from sennit.model.profile import Profile, Rank, Row, Skew
 from sennit.model.profile_links import gpu_classes
 from sennit.model.profile_sums import OPERATIONS, Sum, bins, on_gpu_clock, plain, sums
 
@@ -161,6 +161,27 @@ def _less_inside(profile: Profile, late: int) -> str:
     return f"; it is in calls for {units.three_digits(own)} s, the others for {units.three_digits(others)} s"
 
 
+def more_ranks_than_cores(profile: Profile, _known: Known) -> Iterator[Advice]:
+    """Processes that take turns on the cores of a host: one that waits in MPI looks all the time, which takes a core."""
+    hosts: dict[str, list[Rank]] = {}
+    for rank in profile.ranks:
+        hosts.setdefault(rank.host, []).append(rank)
+    crowded = {host: ranks for host, ranks in hosts.items() if 0 < max(rank.cores for rank in ranks) < len(ranks)}
+    if not crowded:
+        return
+    worst = max(crowded, key=lambda host: len(crowded[host]) / max(rank.cores for rank in crowded[host]))
+    ranks, cores = len(crowded[worst]), max(rank.cores for rank in crowded[worst])
+    seconds = _sum(profile, [row for row in profile.counted if row.function.startswith("MPI_")]).seconds
+    yield Advice(
+        min(1.0, profile.share(seconds)) * (1 - cores / ranks),
+        f"{ranks} processes share {cores} {'core' if cores == 1 else 'cores'} of {worst}: they take turns, and wait "
+        "for each other in MPI’s calls.",
+        f"Calls of MPI take {_part(profile, seconds)} of run time; one that waits keeps its core from those that it "
+        "waits for.",
+        "Start at most as many processes as the host has cores.",
+    )
+
+
 def not_accelerated(profile: Profile, _known: Known) -> Iterator[Advice]:
     """Calls of MPI with GPU buffers that the MPI did by itself."""
     rows = [row for row in profile.counted if row.on_gpu and row.function.startswith("MPI_")]
@@ -250,8 +271,8 @@ def far_apart(profile: Profile, known: Known) -> Iterator[Advice]:
 
 
 RULES: Sequence[Rule] = (
-    small_sums, small_buckets, empty_polls, late_ranks, not_accelerated, staged, never_tuned, below_the_links,
-    far_apart,
+    more_ranks_than_cores, small_sums, small_buckets, empty_polls, late_ranks, not_accelerated, staged, never_tuned,
+    below_the_links, far_apart,
 )  # fmt: skip
 
 

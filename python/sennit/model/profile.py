@@ -44,6 +44,7 @@ class Rank(Part):
     calls: NonNegativeInt
     at_once: NonNegativeInt
     threads: NonNegativeInt
+    cores: NonNegativeInt = Field(default=0, description="Logical ones of the host; 0: not known")
     calls_lost: NonNegativeInt
     classes_lost: NonNegativeInt
     clock_error_us: NonNegativeFloat
