@@ -162,7 +162,7 @@ def _less_inside(profile: Profile, late: int) -> str:
 
 
 def more_ranks_than_cores(profile: Profile, _known: Known) -> Iterator[Advice]:
-    """Processes that take turns on the cores of a host: one that waits in MPI looks all the time, which takes a core."""
+    """Processes that take turns on the cores of a host: one that waits in MPI keeps looking, which takes a core."""
     hosts: dict[str, list[Rank]] = {}
     for rank in profile.ranks:
         hosts.setdefault(rank.host, []).append(rank)
