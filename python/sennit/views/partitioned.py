@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from sennit import units
+from sennit.model.partition_counts import Best, best_counts, wire_of
 from sennit.model.partitioned import OWN, QUESTIONS, SINGLE, Answer, Figure, Partitioned, Probe, Row
 from sennit.units import NOTHING
 from sennit.views import partitioned_patterns as patterns
@@ -150,10 +151,12 @@ def sections(found: Partitioned, *, as_published: bool = False) -> list[Section]
     for (_, conditions), rows in groups.items():
         wires[conditions] = max(wires.get(conditions, 0.0), whole_rate(rows))
     for (back_end, conditions), rows in groups.items():
-        tables = [_table(rows, wires[conditions]), *([_published(rows)] if as_published else [])]
+        of_conditions = [row for (_, others), mine in groups.items() if others == conditions for row in mine]
+        counts, said = _counts(rows, of_conditions)
+        tables = [_table(rows, wires[conditions]), counts, *([_published(rows)] if as_published else [])]
         made.append(
-            Section(f"{spoken(back_end)}: {conditions}", [one for one in tables if one.lines], _sentences(rows),
-                    partial(charts, rows, wires[conditions]))
+            Section(f"{spoken(back_end)}: {conditions}", [one for one in tables if one.lines],
+                    _sentences(rows) + said, partial(charts, rows, wires[conditions]))
         )  # fmt: skip
     return made + patterns.sections(found.patterns)
 
@@ -209,6 +212,29 @@ def _table(rows: Sequence[Row], wire: float) -> Table:
                 "early-bird %", "exposed µs", "saved µs", "rounds")  # fmt: skip
     less = [["rounds"], ["× wire"], ["threads"], ["perceived GB/s"], ["available %"], ["exposed µs"]]
     return Table(headings, lines, verdicts, less=less)
+
+
+def _counts(rows: Sequence[Row], of_conditions: Sequence[Row]) -> tuple[Table, list[str]]:
+    """The best number of partitions by size, measured and by the model, and how often they agree."""
+    wire = wire_of(of_conditions)
+    cut = rows and rows[0].back_end not in (SINGLE, "persistent")
+    found = best_counts(rows, wire) if wire is not None and cut else []
+    lines = [(units.size(one.bytes), str(one.measured), str(one.modelled), one.verdict)
+             for one in found]  # fmt: skip
+    table = Table(("size", "best number of partitions", "by the model", "within 2 ×"), lines)
+    if wire is None or not found:
+        return table, []
+    return table, [
+        f"The model of one wire, {units.time(wire.start_us)} and {units.rate(1e-3 / wire.us_per_byte)} as whole "
+        f"messages have it, finds the best number within a factor of 2 at {_agree(found)}."
+    ]
+
+
+def _agree(found: Sequence[Best]) -> str:
+    """For example: 2 of 4 sizes; at 1 it cannot be told."""
+    unknown = sum(one.verdict == "cannot be told" for one in found)
+    more = f"; at {unknown} its number and the best one do not differ beyond their intervals" if unknown else ""
+    return f"{sum(one.is_close for one in found)} of {len(found)} sizes{more}"
 
 
 def _published(rows: Sequence[Row]) -> Table:
