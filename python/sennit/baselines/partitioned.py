@@ -18,6 +18,7 @@ from sennit.programs.problem import Exit, Problem
 from sennit.programs.progress import step_of
 
 PROGRAM = "sennit-bench-partitioned"
+FEWEST_ROUNDS = 8  # of a line of a pattern, the untimed one too
 MOST_HANGS = 3  # one after the other, after which a back end is left
 EARLY = QUESTIONS[0]
 WRONG = ("timed_out", "corrupt", "system_error")  # what the ranks say of a message that does not work

@@ -37,6 +37,8 @@ from sennit.verbs.partitioned_asked import PLANES, Asked, kept, refuse_elsewhere
 from sennit.verbs.results import Files, with_files
 
 SIZES = "4K,64K,1M,16M"
+FACES = "4K,64K,1M"  # of a pattern: with 16 partitions, the public suite's pairs
+ROUND_S = 5.0  # that a round of a pattern may take where ranks are more than cores
 PARTITIONS = "1,4,16"
 VERSUS = f"{OWN},persistent_partitions"
 GROUPS = {"partitioned": (OWN,), "rma": ("rma_flush", "rma_pscw"), "all": BACK_ENDS}
@@ -81,7 +83,7 @@ def partitioned(
         typer.Option(
             metavar="SIZE,…|FROM:TO",
             help="Of a message, for example 64K,1M, or from one size to another, doubled.",
-            show_default=SIZES,
+            show_default=f"{SIZES}; of a pattern {FACES}",
         ),
     ] = None,
     partitions: Annotated[
@@ -163,7 +165,7 @@ def partitioned(
         document = _probed(command_of(2), environment, sizes_asked.split(",") if sizes else [])
     else:
         asked = Asked(
-            sizes_asked or SIZES, partitions, threads or 0, compute, noise, order, cache,
+            sizes_asked or (FACES if pattern else SIZES), partitions, threads or 0, compute, noise, order, cache,
             back_ends(versus, BETWEEN_TWO if pattern else BACK_ENDS), seed, seconds, limit, pattern, planes,
             ranks if pattern else 2,
         )  # fmt: skip
@@ -262,7 +264,8 @@ def _measured(
     arguments = asked.arguments()
     count = jobs.lines(arguments)
     # Beside what is timed, each message is made and checked; a hang ends the job that it is in.
-    limit_s = jobs.START_S + asked.limit + count * (10 * asked.seconds + 5)
+    rounds_s = jobs.FEWEST_ROUNDS * 2 * ROUND_S if asked.pattern else 5
+    limit_s = jobs.START_S + asked.limit + count * (10 * asked.seconds + rounds_s)
     with Bar("measuring", console.messages()) as bar:
         document = jobs.measure(
             command, environment, asked.versus, arguments, limit_s,
