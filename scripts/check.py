@@ -61,6 +61,10 @@ def parts_of(lists: Mapping[str, str]) -> dict[str, Part]:
         variables: dict[str, list[str]] = {}
         for command, inside in COMMAND.findall(re.sub(r"#.*", "", text)):
             words = inside.split()
+            if command == "list" and words[0] == "TRANSFORM":
+                if words[2] == "PREPEND":
+                    variables[words[1]] = [words[3] + each for each in variables.get(words[1], [])]
+                continue
             if command in ("set", "list"):
                 name, values = (words[1], words[2:]) if words[0] == "APPEND" else (words[0], words[1:])
                 variables.setdefault(name, []).extend(values)
