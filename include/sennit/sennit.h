@@ -1,4 +1,4 @@
-/* sennit: one message over every path that pays. The public C API; everything in it is plain C11.
+/* sennit: one message over every path that pays. The public C API, plain C11, in one header: hence its length.
  *
  * These rules hold for every function, unless its own text says otherwise:
  *

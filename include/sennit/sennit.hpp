@@ -1,6 +1,6 @@
 // sennit: one message over every path that pays. The C++20 face of sennit.h: owners that free themselves, errors as
 // values. Header-only, over the C API alone; needs neither exceptions nor RTTI. What each call does, its units, order
-// and errors stand in sennit.h, under the name in the comment beside it.
+// and errors stand in sennit.h, under the name in the comment beside it. It is long, as sennit.h is.
 #ifndef SENNIT_SENNIT_HPP
 #define SENNIT_SENNIT_HPP
 
@@ -238,7 +238,7 @@ class PartitionedReceive : public Partitioned {
 };
 
 /// The ranks of a job. Movable. Its end is collective: destroy or close() communicators in the same order on every
-/// rank.
+/// rank. It has more than 25 functions: all that sennit.h has of a communicator.
 class Communicator {
  public:
   /// sennit_comm_create

@@ -1,4 +1,5 @@
-// The order of a communicator's calls over the streams that they are enqueued on, and over the replays of graphs.
+// Keeps the order of a communicator's calls over the streams that they are enqueued on, and over the replays of
+// graphs.
 //
 // 1. A call that is enqueued on another stream than the one before waits for that one's end.
 // 2. A call in a capture waits for those before it in the same capture. All calls of a graph together are one to the

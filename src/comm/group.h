@@ -15,9 +15,9 @@
 
 namespace sennit::comm {
 
-/// Ranks form a node when they run under one kernel (boot id) and one SENNIT_NODE, as one user, and can really
-/// reach each other's Unix sockets: different network namespaces fall apart, different PID or mount namespaces
-/// do not matter. Unless said otherwise a method may be called from any thread.
+/// Ranks form a node when they run under one kernel (boot id) and one SENNIT_NODE, as one user, and can reach each
+/// other's Unix sockets: different network namespaces fall apart, different PID or mount namespaces do not matter.
+/// Unless said otherwise any thread may call. It is long: a job's ranks are one thing.
 class Group {
  public:
   /// Collective. Meets every rank through `exchange`, which stays with the group. Errors are the same on every

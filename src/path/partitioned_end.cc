@@ -1,4 +1,4 @@
-// What both ends of a partitioned message have in common.
+// Implements what both ends of a partitioned message have in common.
 #include <atomic>
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Writes a process's file (layout.h) while the program runs.
+// Writes a process's file (layout.h) while the program runs. Recorder is long: all that calls tell goes through it.
 #pragma once
 
 #include <filesystem>

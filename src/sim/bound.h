@@ -1,5 +1,5 @@
-// The least time that a machine's links allow an operation, whatever its algorithm and routes: the cut that is the
-// narrowest for what must cross it, found by maximum flows. No latencies: a bound for long messages.
+// Computes the least time that a machine's links allow an operation, whatever its algorithm and routes: the cut that
+// is the narrowest for what must cross it, found by maximum flows. No latencies: a bound for long messages.
 #pragma once
 
 #include <optional>

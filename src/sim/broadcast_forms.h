@@ -1,5 +1,5 @@
-// What the closed forms of broadcasts (plan/broadcast_model.h) say of the algorithms of broadcast_rounds.h on a
-// fabric.
+// Evaluates what the closed forms of broadcasts (plan/broadcast_model.h) say of the algorithms of broadcast_rounds.h
+// on a fabric.
 #pragma once
 
 #include <optional>

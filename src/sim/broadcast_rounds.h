@@ -1,5 +1,5 @@
-// Broadcasts as rounds of messages. A staged one copies the message to host memory first, sends it between the nodes'
-// memories, and copies it up to each GPU behind its arrival; the others send from GPU to GPU.
+// Lays out broadcasts as rounds of messages. A staged one copies the message to host memory first, sends it between
+// the nodes' memories, and copies it up to each GPU behind its arrival; the others send from GPU to GPU.
 //
 // Source: Chu et al., IEEE TPDS 2018, sections 3.1 (ring, k-nomial, multicast) and 5.1 (multicast_streaming).
 #pragma once

@@ -1,4 +1,5 @@
-// Something that is known of every byte of a range of numbers, piece by piece: cells that split where they must.
+// Keeps something that is known of every byte of a range of numbers, piece by piece: cells that split where they
+// must.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Which of several maps a program would be fastest with: the simulator speaks last, not a metric.
+// Says with which of several maps a program would be fastest: the simulator speaks last, not a metric.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// What a party knows of how far the others have got, and steps by when they were done.
+// Keeps what a party knows of how far the others have got, and steps by when they were done.
 #pragma once
 
 #include <algorithm>

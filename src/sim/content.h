@@ -1,5 +1,5 @@
-// What bytes are, without the bytes: which inputs have been added up in them, and in which order. Two places with the
-// same content hold the same bits, whatever the numbers are.
+// Describes what bytes are, without the bytes: which inputs have been added up in them, and in which order. Two
+// places with the same content hold the same bits, whatever the numbers are.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What the steps of a program take on a GPU beside the bytes they move.
+// Lists what the steps of a program take on a GPU beside the bytes they move.
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,5 @@
-// A machine, or many alike whose NICs a network joins, as Fluid sees it: each direction of a link, each limit and
-// each memory a numbered resource, and what a byte takes of them on its way.
+// Shows Fluid a machine, or many alike whose NICs a network joins: each direction of a link, each limit and each
+// memory a numbered resource, and what a byte takes of them on its way.
 //
 // The network itself is taken to have room for all: what leaves a node is held up by its NICs and by those of the
 // node that it goes to.

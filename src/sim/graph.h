@@ -1,5 +1,5 @@
-// What must happen before what: movements, reductions and pauses between the places of a fabric. For jobs that are no
-// programs of device/: messages over several nodes, other libraries' algorithms, the papers' designs.
+// Describes what must happen before what: movements, reductions and pauses between the places of a fabric. For jobs
+// that are no programs of device/: messages over several nodes, other libraries' algorithms, the papers' designs.
 //
 // A graph is built in an order in which everything comes behind what it needs, so it has no cycle.
 #pragma once

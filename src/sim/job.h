@@ -1,4 +1,4 @@
-// A job of virtual ranks: collectives, called on all of them, become a recording and what it must come to.
+// Runs a job of virtual ranks: collectives, called on all of them, become a recording and what it must come to.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// What the memory of a job holds as it goes on: of every byte its content, who wrote it and who has read it since; of
-// packets their tags; and what each place is used for. Movements are checked as they are done.
+// Keeps what the memory of a job holds as it goes on: of every byte its content, who wrote it and who has read it
+// since; of packets their tags; and what each place is used for. Movements are checked as they are done.
 #pragma once
 
 #include <cstdint>

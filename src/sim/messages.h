@@ -1,5 +1,5 @@
-// Rounds of messages on a fabric: every message of every chunk by itself, or, where there are too many, each round
-// that is unlike the others once.
+// Plays rounds of messages on a fabric: every message of every chunk by itself, or, where there are too many, each
+// round that is unlike the others once.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// What a simulation says of a job: how long it took, what held it up, and what its links had to carry.
+// Holds what a simulation says of a job: how long it took, what held it up, and what its links had to carry.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Why things happened when they did: each moment names what had to come before, so that from the last one back there
-// is a way along which nothing could have been sooner.
+// Tells why things happened when they did: each moment names what had to come before, so that from the last one back
+// there is a way along which nothing could have been sooner.
 #pragma once
 
 #include <algorithm>

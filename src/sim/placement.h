@@ -1,4 +1,4 @@
-// Where a recorded job's ranks and memory lie on a machine, and what its movements ask of it.
+// Says where a recorded job's ranks and memory lie on a machine, and what its movements ask of it.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// How long a graph of movements takes on a fabric, and what holds it up.
+// Computes how long a graph of movements takes on a fabric, and what holds it up.
 //
 // 1. A task is ready when all that it needs is done; then it enters its queue, where it has one.
 // 2. Its own time passes, then its bytes are a flow over the fabric's links (fluid.h).

@@ -1,4 +1,4 @@
-// What a collective would take on a machine: a plan that is named, or all that could be taken.
+// Predicts what a collective would take on a machine: a plan that is named, or all that could be taken.
 #pragma once
 
 #include <optional>

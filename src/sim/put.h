@@ -1,4 +1,4 @@
-// A planned message (path/split.h) as a graph: what its routes do, chunk by chunk, over a machine's links.
+// Turns a planned message (path/split.h) into a graph: what its routes do, chunk by chunk, over a machine's links.
 //
 // 1. The host asks for each route after the other; a route begins when its launches are done.
 // 2. A direct route is one copy. A staged or relayed one goes chunk by chunk: a hop takes a chunk when the hop before

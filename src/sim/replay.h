@@ -1,4 +1,4 @@
-// How long a recorded job would take on a machine, and what holds it up.
+// Computes how long a recorded job would take on a machine, and what holds it up.
 //
 // Every strand goes through its steps. Movements are flows over the machine's links (fluid.h): of a block, one flow
 // through all that it reads and writes at the same time, as fast as the block can and as what it shares with others

@@ -1,5 +1,5 @@
-// Collectives as rounds of messages, for any number of ranks: what a library does that sends whole messages, on one
-// node or on thousands. Each generator is the algorithm of that name in the field.
+// Lays out collectives as rounds of messages, for any number of ranks: what a library does that sends whole messages,
+// on one node or on thousands. Each generator is the algorithm of that name in the field.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// A recorded job as a document: what every party does, in order, and what must come of it. JSON for people, a compact
-// binary form for volume; either is read back as what was written.
+// Writes a recorded job as a document, and reads it: what every party does, in order, and what must come of it. JSON
+// for people, a compact binary form for volume; either is read back as what was written.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
-// A schedule in few bytes: numbers as LEB128, seven bits a byte; of offsets and groups what they differ by from the
-// ones before, since neighbours are mostly near.
+// Writes a schedule in few bytes: numbers as LEB128, seven bits a byte; of offsets and groups what they differ by
+// from the ones before, since neighbours are mostly near.
 #include <bit>
 #include <cstring>
 #include <optional>

@@ -1,4 +1,5 @@
-// A schedule as JSON: an object a step, its ends as [region, offset], with a third member where they are packets.
+// Writes a schedule as JSON: an object a step, its ends as [region, offset], with a third member where they are
+// packets.
 #include <algorithm>
 #include <array>
 

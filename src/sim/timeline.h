@@ -1,4 +1,4 @@
-// A replayed job as a trace of events that timeline viewers open (Perfetto, chrome://tracing).
+// Writes a replayed job as a trace of events that timeline viewers open (Perfetto, chrome://tracing).
 #pragma once
 
 #include <ostream>

@@ -1,4 +1,4 @@
-// A machine with other links than it has: "what if NVLink were twice as fast?"
+// Makes a machine with other links than it has: "what if NVLink were twice as fast?"
 #pragma once
 
 #include <string_view>

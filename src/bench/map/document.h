@@ -1,4 +1,4 @@
-// A map of ranks to GPUs as the document that `sennit map` reads: docs/use/map.md, schemas/map.schema.json.
+// Writes a map of ranks to GPUs as the document that `sennit map` reads: docs/use/map.md, schemas/map.schema.json.
 #pragma once
 
 #include <string>

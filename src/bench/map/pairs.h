@@ -1,4 +1,4 @@
-// How near each two GPUs of a machine are, by every metric.
+// Tells how near each two GPUs of a machine are, by every metric.
 #pragma once
 
 #include <string>

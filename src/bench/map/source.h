@@ -1,4 +1,4 @@
-// Where the traffic of a map comes from.
+// Finds where the traffic of a map comes from.
 #pragma once
 
 #include <string>

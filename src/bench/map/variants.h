@@ -1,4 +1,5 @@
-// The maps that `sennit bench patterns` measures beside each other: as it is, by each metric, at random, the worst.
+// Makes the maps that `sennit bench patterns` measures beside each other: as it is, by each metric, at random, the
+// worst.
 #pragma once
 
 #include <string>

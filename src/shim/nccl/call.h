@@ -1,4 +1,4 @@
-// A collective, or a message, as the program asked NCCL for it.
+// Describes a collective, or a message, as the program asked NCCL for it.
 #pragma once
 
 #include <cstdint>

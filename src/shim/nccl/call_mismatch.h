@@ -1,5 +1,5 @@
-// The check for calls of a program's ranks that do not match. Under NCCL, too, they wait for each other for ever, or
-// compute nonsense; here it shows by what ranks note, of their last calls and of how many each library has had.
+// Finds calls of a program's ranks that do not match. Under NCCL, too, they wait for each other for ever, or compute
+// nonsense; here it shows by what ranks note, of their last calls and of how many each library has had.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What becomes of the program's calls, alone and in groups. Translation alone: what is faster was measured (plan/),
-// how it is done is coll/'s.
+// Decides what becomes of the program's calls, alone and in groups. Translation alone: what is faster was measured
+// (plan/), how it is done is coll/'s.
 #pragma once
 
 #include <atomic>

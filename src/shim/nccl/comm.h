@@ -1,4 +1,4 @@
-// What the drop-in keeps of each communicator of NCCL's, and how its threads share that.
+// Holds what the drop-in keeps of each communicator of NCCL's, and how its threads share that.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,5 @@
-// The phases of a communicator of NCCL's, from its making to its end, and how events move it from one to the next.
+// Lists the phases of a communicator of NCCL's, from its making to its end, and how events move it from one to the
+// next.
 #pragma once
 
 #include <cstdint>

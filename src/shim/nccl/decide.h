@@ -1,4 +1,4 @@
-// Which library does a call: by what all ranks know, so that every rank decides alike.
+// Decides which library does a call: by what all ranks know, so that every rank decides alike.
 #pragma once
 
 #include <mutex>

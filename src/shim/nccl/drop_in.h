@@ -1,4 +1,4 @@
-// The drop-in for NCCL in a process: what it owns.
+// Holds the drop-in for NCCL in a process: what it owns.
 #pragma once
 
 #include <memory>

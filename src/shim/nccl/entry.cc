@@ -1,5 +1,5 @@
-// The entry points: the preloaded library hands over here, once it knows the program's NCCL, and the program's calls
-// lead here from then on.
+// Has the entry points: the preloaded library hands over here, once it knows the program's NCCL, and the program's
+// calls lead here from then on.
 #include <dlfcn.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// The calls between ncclGroupStart and ncclGroupEnd, and in which order they are done at its end.
+// Keeps the calls between ncclGroupStart and ncclGroupEnd, and says in which order they are done at its end.
 //
 // All calls of a group belong together: no call may have to end before another one begins, if that could keep ranks
 // waiting for each other that group their calls otherwise. Which library does a call is decided for each by itself,

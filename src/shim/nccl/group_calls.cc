@@ -1,4 +1,4 @@
-// The end of a program's group: its calls, by both libraries, in the order that group.h says.
+// Ends a program's group: its calls, by both libraries, in the order that group.h says.
 #include <algorithm>
 #include <utility>
 

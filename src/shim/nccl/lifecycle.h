@@ -1,4 +1,4 @@
-// How communicators begin and end.
+// Begins and ends communicators.
 //
 // A program's ncclComm_t stays NCCL's own, so that whatever sennit does not do is NCCL's as it is. Beside it there is
 // a communicator of sennit's (communicator.h), made when NCCL makes the program's, where all ranks run with sennit on

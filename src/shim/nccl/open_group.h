@@ -1,4 +1,4 @@
-// What waits for the end of a thread's group (ncclGroupStart … ncclGroupEnd).
+// Keeps what waits for the end of a thread's group (ncclGroupStart … ncclGroupEnd).
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// What all parts of the drop-in for NCCL share in a process.
+// Holds what all parts of the drop-in for NCCL share in a process.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// How ranks that are about to make a communicator find out if all of them run with sennit on one machine, and meet
+// Lets ranks that are about to make a communicator find out if all of them run with sennit on one machine, and meet
 // beside NCCL.
 //
 // A rank publishes itself before NCCL makes the communicator, which no rank has before all have come. So whoever is

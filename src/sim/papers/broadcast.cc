@@ -1,5 +1,6 @@
 // Chu et al. 2018 (IEEE TPDS): broadcast by rings, k-nomial trees and the network's multicast, on RI2 and at CSCS.
-// The paper's own equations stand in plan/broadcast_model.h; here its designs run over the machines' links.
+// The paper's own equations stand in plan/broadcast_model.h; here its designs run over the machines' links. The
+// file is long, as all designs of the paper stand in it.
 //
 // What the paper leaves open is read so, everywhere:
 // - "Up to" is the largest gain over its sizes, 4 KB to 128 MB; at CSCS that at 128 MB, as the designs' start-ups

@@ -1,4 +1,4 @@
-// The broadcast schemes of Chu et al. 2018 over a fabric's links, one GPU a node.
+// Plays the broadcast schemes of Chu et al. 2018 over a fabric's links, one GPU a node.
 #pragma once
 
 #include <string_view>

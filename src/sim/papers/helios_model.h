@@ -1,5 +1,5 @@
-// The model of Faraji, Mirsadeghi and Afsahi 2016: their node of sixteen GPUs, its Open MPI, four patterns of
-// neighbours, and what exchanges take there with each map. helios.cc holds it against what the paper says.
+// Rebuilds the model of Faraji, Mirsadeghi and Afsahi 2016: their node of sixteen GPUs, its Open MPI, four patterns
+// of neighbours, and what exchanges take there with each map. helios.cc holds it against what the paper says.
 #pragma once
 
 #include <array>

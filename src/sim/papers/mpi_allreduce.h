@@ -1,5 +1,5 @@
-// The allreduces that the thesis and the IEEE Micro paper compare (Temuçin 2021, chapter 5; Temuçin et al. 2022),
-// each as its authors describe it.
+// Plays the allreduces that the thesis and the IEEE Micro paper compare (Temuçin 2021, chapter 5; Temuçin et al.
+// 2022), each as its authors describe it.
 #pragma once
 
 #include "sim/messages.h"

@@ -1,5 +1,5 @@
-// The thesis' multi-path put (Temuçin 2021, section 4.3): a share of the message through host memory, cut in as many
-// chunks as there are streams, the rest straight; all at the same time.
+// Plays the thesis' multi-path put (Temuçin 2021, section 4.3): a share of the message through host memory, cut in as
+// many chunks as there are streams, the rest straight; all at the same time.
 #pragma once
 
 #include "sim/play.h"

@@ -1,4 +1,4 @@
-// What the studies of both machines with multi-path puts have in common.
+// Holds what the studies of both machines with multi-path puts have in common.
 #pragma once
 
 #include "sim/papers/multi_path_put.h"

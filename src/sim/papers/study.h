@@ -1,4 +1,4 @@
-// A paper's experiments, done again on its machine: what it says, what comes of it here, and where the two part.
+// Does a paper's experiments again on its machine: what it says, what comes of it here, and where the two part.
 //
 // Only rates of single paths and latencies are fitted, each once for a machine, and listed; all else follows from the
 // design as the paper describes it.

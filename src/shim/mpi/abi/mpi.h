@@ -50,7 +50,7 @@ struct Received {
 };
 
 /// Every function returns MPI's error code, 0 for success, and calls no error handler of the program's: a code is
-/// given to fail() where it is the program's to know. No function is collective unless it says so.
+/// given to fail() where it is the program's to know. Collective ones say so. It is long: one for each call of MPI.
 class Mpi {
  public:
   virtual ~Mpi() = default;

@@ -1,4 +1,4 @@
-// The addresses of a library's code, by which its own calls are told from a program's.
+// Finds the addresses of a library's code, by which its own calls are told from a program's.
 #pragma once
 
 #include <link.h>

@@ -1,4 +1,4 @@
-// The part of a communicator's configuration (ncclConfig_t) that sennit goes by.
+// Reads the part of a communicator's configuration (ncclConfig_t) that sennit goes by.
 #pragma once
 
 namespace sennit::shim::nccl {

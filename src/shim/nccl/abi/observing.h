@@ -1,4 +1,5 @@
-// An observer's functions before all of NCCL's. A library that exports SENNIT_OBSERVE_NCCL (front.h) makes them with
+// Makes an observer's functions, which stand before all of NCCL's. A library that exports SENNIT_OBSERVE_NCCL
+// (front.h) makes them with
 //
 //   struct Mine { template <class Call> static auto observe(const Frame& frame, const Call& call) { return call(); }
 //   }; Observing<Mine>::begin(observation);
