@@ -22,6 +22,7 @@
 #include <fmt/format.h>
 
 #include "base/json.h"
+#include "made_up.h"
 #include "profile/rank.h"
 #include "profile/recorder.h"
 
@@ -38,9 +39,7 @@ void name(Recorder& recorder, int rank, int ranks) {
   set(recorder.header().host, "node");
   set(recorder.header().program, "made up");
   set(recorder.header().mpi, "MPICH");
-  recorder.reduction("");
-  recorder.type("");
-  recorder.phase("");
+  MadeUp::name_first(recorder);
   recorder.communicator({.id = 7,
                          .parent = 0,
                          .size = static_cast<std::uint32_t>(ranks),
