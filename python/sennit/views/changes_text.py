@@ -86,7 +86,7 @@ def _only(first: Alone, second: Alone) -> list[str]:
         kinds: dict[str, list[str]] = {}
         for what, size in cases:
             kinds.setdefault(what, []).append(size)
-        parts = [f"{what} ({_few(sizes)})" for what, sizes in kinds.items()]
+        parts = [what if sizes == [NOTHING] else f"{what} ({_few(sizes)})" for what, sizes in kinds.items()]
         more = f"; and {len(parts) - MOST} more kinds" if len(parts) > MOST else ""
         said += [f"Only in {name}: {'; '.join(parts[:MOST])}{more}."] if parts else []
     return said
