@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT
+from house import tracked
 
 SHIM = ROOT / "src" / "shim" / "mpi"
 # Each may include those before it.
@@ -42,6 +43,16 @@ def test_who_uses_the_drop_ins_from_outside() -> None:
         and re.search(r'^#include "shim/', file.read_text(encoding="utf-8"), re.MULTILINE)
     }  # fmt: skip
     assert users <= {"bench/mpi", "bench/partitioned"}
+
+
+def test_a_file_of_more_than_400_lines_says_why() -> None:
+    """In its head, where a reader meets it."""
+    silent = []
+    for file in tracked("*.cc", "*.h", "*.hpp", "*.cu", "*.cuh", "*.c", "*.py", "*.f90", "*.sh", "*.S"):
+        lines = file.read_text(encoding="utf-8").splitlines()
+        if len(lines) > 400 and not re.search(r"\blong\b|one class|its length", "\n".join(lines[:16]), re.IGNORECASE):
+            silent.append(str(file.relative_to(ROOT)))
+    assert not silent
 
 
 def test_every_room_has_a_readme_of_one_screen() -> None:
