@@ -311,7 +311,7 @@ Status Communicator::close(const std::shared_ptr<path::Window>& window) {
 Status Communicator::leave() {
   const std::lock_guard lock(collective_);
   {
-    // Once all ranks have come, nobody writes to another's memory.
+    // Once all ranks have come, no rank writes to another's memory.
     const std::lock_guard partitioned_lock(partitioned_mutex_);
     if (partitioned_ != nullptr) partitioned_->stop();
   }

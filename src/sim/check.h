@@ -1,8 +1,8 @@
 // Proves a recorded job right, or says where it is wrong, for every order in which its parties could run:
 // - a deadlock: who waits for what that never comes;
 // - a race: a byte read or written while, as far as signals order it, another party may be writing it;
-// - a byte read that nobody has written, and one written for others that nobody reads;
-// - a signal that nobody waits for, and memory outside of any region;
+// - a byte read that no party has written, and one written for others that no party reads;
+// - a signal that no party waits for, and memory outside of any region;
 // - results: each byte must hold what the operation promises, and the same bits on all ranks where it promises that.
 //
 // Nothing is timed: what counts is the order that signals, events and launches establish (vector clocks, as race
@@ -33,9 +33,9 @@ using Promises = std::vector<Promise>;
 enum class Fault {
   deadlock,
   race,
-  unwritten,  ///< bytes read that nobody wrote
-  unread,     ///< bytes or packets written that nobody reads
-  unawaited,  ///< a signal for which nobody waits
+  unwritten,  ///< bytes read that no party wrote
+  unread,     ///< bytes or packets written that no party reads
+  unawaited,  ///< a signal for which no party waits
   outside,    ///< memory of no region
   result,     ///< not what was promised
 };

@@ -58,7 +58,7 @@ bool Job::admits(const Collective& what) const {
   if ((what.operation == Operation::all_to_all_v || what.operation == Operation::sendrecv) && what.in_place)
     return false;
   if (what.bytes == 0 && what.operation != Operation::all_to_all_v && what.operation != Operation::barrier)
-    return false;  // nobody would launch anything
+    return false;  // no rank would launch anything
   return what.bytes <= coll::most_bytes(what.operation, what.plan, team(0));
 }
 

@@ -124,7 +124,7 @@ bool Memory::together(const Stamp& one, const Stamp& other) const {
   return steps[one.step].group == steps[other.step].group;
 }
 
-/// Bytes on their way, which nobody has taken.
+/// Bytes on their way, which no party has taken.
 bool Memory::lost(std::uint32_t region, const Bytes& cell) const {
   return recording_.regions[region].name == "scratch" && cell.written.time != 0 && cell.read.empty();
 }

@@ -26,7 +26,7 @@ struct Packets {
   std::uint32_t launch = 0;  // whose clock goes with them: clocks_at_launch
 };
 
-/// What a place in memory is used for. One at a time: words that data comes to lie on are a mistake of the layout.
+/// Says what a place in memory is used for, one thing at a time: data on top of words is a mistake of the layout.
 enum class Kind : std::uint8_t { unused, bytes, packets, word };
 
 /// Who moves: its clock, and the launch it is a block of.
@@ -52,7 +52,7 @@ class Memory {
   bool within(const device::End& end, std::uint64_t bytes, const Stamp& stamp);
   void use(const device::End& end, std::uint64_t bytes, Kind kind, const Stamp& stamp);
 
-  /// What nobody has read or taken in the end.
+  /// Returns what no party has read or taken in the end.
   void report_leftovers();
   void report_results(const Promises& promises);
 

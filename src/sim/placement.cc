@@ -53,7 +53,7 @@ Status Placement::place_regions() {
   return {};
 }
 
-/// Of a GPU of which nobody says how many it has: as an H200.
+/// Returns the SMs of a GPU; those of an H200 where the machine does not say.
 int Placement::sms_of(int gpu) const {
   const int known = fabric_->network().device(gpu).sm_count;
   return known > 0 ? known : 132;

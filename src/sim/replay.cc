@@ -124,7 +124,7 @@ class Replay {
   Past past_;
   std::vector<Span> spans_;
   Status failed_;
-  double now_ = 0, ended_ = 0;  // ended: the latest end of a strand; signals that nobody waits for may come later
+  double now_ = 0, ended_ = 0;  // ended: the latest end of a strand; signals without a waiter may come later
   Past::Moment last_ = Past::kBegin;
   std::uint64_t timed_ = 0, flows_ = 0;
 };

@@ -89,7 +89,7 @@ class Reader {
       bits |= std::uint64_t{static_cast<unsigned char>(text_[at_++])} << (8 * byte);
     return std::bit_cast<double>(bits);
   }
-  /// Of things that take a byte at least: never more than are left, so that nobody is made to allocate for nothing.
+  /// Of things that take a byte at least: never more than are left, so that no reader allocates for nothing.
   std::uint64_t count() {
     const std::uint64_t value = number();
     if (value > text_.size() - at_) return fail();

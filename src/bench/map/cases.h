@@ -1,4 +1,4 @@
-// Our maps beside Scotch's and the best of all permutations, on 308 problems that nobody chose one by one.
+// Sets our maps beside Scotch's and the best of all permutations, on 308 problems that were not chosen one by one.
 #pragma once
 
 #include <string>

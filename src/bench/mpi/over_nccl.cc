@@ -12,7 +12,7 @@ namespace sennit::bench::mpi {
 
 namespace {
 
-constexpr int kBytes = 1;  // ncclUint8: what a message means matters to nobody who only carries it
+constexpr int kBytes = 1;  // ncclUint8: what a message means does not matter to its carrier
 
 Status failed(const NcclLibrary& nccl, const char* function, int error) {
   return Status(Code::device_error, fmt::format("{}: {}", function, nccl.text(error)), {},

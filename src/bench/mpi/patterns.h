@@ -15,7 +15,7 @@ struct PatternMap {
   Variant variant;
   double predicted_us = 0;  ///< simulated
   double links_us = 0;      ///< of the most loaded link alone; 0: nothing is known
-  double found_ms = 0;      ///< 0: nobody looked for it
+  double found_ms = 0;      ///< 0: it was not looked for
 };
 
 /// A pattern of one size, with the maps that take turns; the first one is the order as it is.

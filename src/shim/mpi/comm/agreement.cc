@@ -67,7 +67,7 @@ std::string text_of(const Introduction& introduction) {
   return {introduction.build, strnlen(introduction.build, sizeof introduction.build)};
 }
 
-/// Checks the introductions of all ranks; every rank comes to an equal result.
+/// Checks the introductions of all ranks; every rank gets an equal result.
 Status judge(const std::vector<Introduction>& introductions) {
   const Introduction empty;
   for (std::size_t rank = 0; rank < introductions.size(); ++rank) {

@@ -81,12 +81,12 @@ class PeerQuery {
   bool came(int rank, std::uint64_t key, std::uint64_t number, Clock::time_point now = Clock::now());
 
   // The fourth question is which ranks have come to a call that no vote counts.
-  /// This process comes to its next call of what all its ranks call `name`: its number, from 1.
+  /// This process begins its next call of what all its ranks call `name`: its number, from 1.
   std::uint64_t arrive(std::uint64_t name);
   /// Returns whether `rank` has come to its call of that number; false while that is not known. To be asked again and
   /// again.
   bool arrived(int rank, std::uint64_t name, std::uint64_t number);
-  /// This process comes to no further call of that name. Others may still ask for a while whether it has come.
+  /// This process makes no further call of that name. Others may still ask for a while whether it has come.
   void end(std::uint64_t name);
 
   /// Handles a control message that has come. From any thread. False: it is not one of these.
