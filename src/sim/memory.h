@@ -52,7 +52,7 @@ class Memory {
   bool within(const device::End& end, std::uint64_t bytes, const Stamp& stamp);
   void use(const device::End& end, std::uint64_t bytes, Kind kind, const Stamp& stamp);
 
-  /// Returns what no party has read or taken in the end.
+  /// Reports what no party has read or taken in the end.
   void report_leftovers();
   void report_results(const Promises& promises);
 
