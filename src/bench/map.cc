@@ -34,7 +34,11 @@ int run_map(int argc, const char* const* argv) {
       ->delimiter(',');
   one.add_option("--ranks-per-gpu", map.slots.per_gpu, "For how many ranks a GPU has room; default 1")
       ->check(CLI::Range(1, 64));
-  one.add_option("--pin", map.pins, "A rank that stays, such as 3=gpu1 or, on node 2, 3=2/gpu1")->delimiter(',');
+  one.add_option("--pin", map.pins, "Ranks that stay, such as 3=gpu1, 0-7=host0 or, on node 2, 3=2/gpu1")
+      ->delimiter(',');
+  one.add_flag("--keep-sockets", map.keep_sockets,
+               "With --profile: ranks stay on GPUs of the socket that their "
+               "launcher bound them to");
   one.add_option("--metric", map.metric, "latency, bandwidth, distance or contention; default contention");
   one.add_option("--solver", map.solvers, "identity, swaps, exact, scotch or all; default identity,swaps,exact")
       ->delimiter(',');

@@ -1,12 +1,11 @@
 #include "doctor/binding.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <system_error>
 
 #include <fmt/format.h>
 
+#include "base/processors.h"
 #include "doctor/text_file.h"
 
 namespace sennit::doctor {
@@ -14,21 +13,6 @@ namespace sennit::doctor {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::set<int> allowed_processors() {
-  // Large enough for any machine there is; a smaller set than the kernel's would be refused.
-  constexpr int kMost = 1 << 14;
-  cpu_set_t* const set = CPU_ALLOC(kMost);
-  std::set<int> processors;
-  if (set == nullptr) return processors;
-  const std::size_t bytes = CPU_ALLOC_SIZE(kMost);
-  CPU_ZERO_S(bytes, set);
-  if (sched_getaffinity(0, bytes, set) == 0)
-    for (int processor = 0; processor < kMost; ++processor)
-      if (CPU_ISSET_S(processor, bytes, set)) processors.insert(processor);
-  CPU_FREE(set);
-  return processors;
-}
 
 bool meet(const std::set<int>& one, const std::set<int>& other) {
   return std::any_of(one.begin(), one.end(), [&](int processor) { return other.count(processor) != 0; });
@@ -38,7 +22,8 @@ bool meet(const std::set<int>& one, const std::set<int>& other) {
 
 BindingReadings read_binding(const std::set<std::string>& gpus, const fs::path& root) {
   BindingReadings readings;
-  readings.allowed = allowed_processors();
+  const std::vector<int> allowed = allowed_processors();
+  readings.allowed = {allowed.begin(), allowed.end()};
   std::error_code ignored;
   for (const fs::directory_entry& entry : fs::directory_iterator(root / "sys/devices/system/node", ignored)) {
     const std::string folder = entry.path().filename().string();

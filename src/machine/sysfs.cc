@@ -8,9 +8,9 @@
 #include <cstdlib>
 #include <fstream>
 #include <map>
-#include <sstream>
 #include <system_error>
 
+#include "base/processors.h"
 #include "machine/pci.h"
 #include "machine/validate.h"
 
@@ -54,22 +54,6 @@ int suffix(const std::string& name, std::string_view prefix) {
   return error == std::errc{} && rest == last && first != last ? value : -1;
 }
 
-/// Returns the processors in a list such as "0-15,32-47". Bounded, as the text may be anything.
-std::vector<int> processor_list(const std::string& text) {
-  std::vector<int> list;
-  std::istringstream in(text);
-  for (std::string part; std::getline(in, part, ',');) {
-    int first = -1, last = -1;
-    const char* end = part.data() + part.size();
-    const auto [rest, error] = std::from_chars(part.data(), end, first);
-    if (error != std::errc{} || first < 0) continue;
-    last = first;
-    if (rest != end && *rest == '-') std::from_chars(rest + 1, end, last);
-    for (int one = first; one <= last && list.size() < 65536; ++one) list.push_back(one);
-  }
-  return list;
-}
-
 /// Returns the "MemTotal:  12345 kB" of a meminfo file, in bytes.
 std::uint64_t memory_total(const fs::path& file) {
   std::ifstream in(file);
@@ -86,7 +70,7 @@ std::vector<NumaNode> read_nodes(const fs::path& root) {
   for (const fs::path& folder : entries(system / "node")) {
     const int number = suffix(folder.filename().string(), "node");
     if (number < 0) continue;
-    const std::vector<int> processors = processor_list(line_of(folder / "cpulist"));
+    const std::vector<int> processors = parse_processors(line_of(folder / "cpulist"));
     NumaNode node{number, memory_total(folder / "meminfo"), int(processors.size()), -1};
     if (!processors.empty())
       node.package = int(number_of(

@@ -25,4 +25,15 @@ NearestNic nearest_nic(const Network& network, int device) {
   return std::move(best[ordinal % best.size()]);
 }
 
+std::vector<Usage> usage_of_nic(const Network& network, int device, bool leaves) {
+  const NearestNic nearest = nearest_nic(network, device);
+  if (nearest.nic < 0) return {};
+  const Hop hop = leaves ? nearest.hop : network.find_hop(nearest.nic, device);
+  if (!hop.exists()) return {};
+  std::vector<Usage> uses = network.usage(hop, machine::Method::sm, false);
+  const int limit = leaves ? network.read_limit(nearest.nic) : network.write_limit(nearest.nic);
+  if (network.capacity()[static_cast<std::size_t>(limit)] < kUnlimited) add(uses, {limit, 1});
+  return uses;
+}
+
 }  // namespace sennit::path

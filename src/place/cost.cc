@@ -15,6 +15,7 @@ void Best::offer(const Map& map, const Cost& cost) {
 Walk::Walk(const Problem& problem, Map map) : problem_(&problem), map_(std::move(map)) {
   settle();
   if (cost_.heaviest_us > 0) scale_ = cost_.heaviest_us;
+  unevenness_ = unevenness(loads_);
 }
 
 /// Reckons anew: what is only ever added to would drift.
@@ -26,11 +27,13 @@ void Walk::settle() {
   if (!problem_->has_resources()) return;
   loads_ = problem_->loads(map_);
   for (const double us : loads_) cost_.heaviest_us = std::max(cost_.heaviest_us, us);
+  unevenness_ = unevenness(loads_);
 }
 
 bool Walk::can_swap(int a, int b) const {
   if (a >= problem_->ranks() && b >= problem_->ranks()) return false;
-  return problem_->pinned(a) < 0 && problem_->pinned(b) < 0;
+  return !problem_->is_pinned() ||
+         (problem_->allows(a, map_[std::size_t(b)]) && problem_->allows(b, map_[std::size_t(a)]));
 }
 
 double Walk::sum_change(int a, int b) const {
@@ -91,8 +94,8 @@ bool Walk::improve(int a, int b, Goal goal) {
     changed_ = loads_;
     move_loads(a, b, changed_);
     if (goal == Goal::evenness) {
-      const double now = unevenness(loads_), then = unevenness(changed_);
-      better = less(then, now) || (!less(now, then) && less(cost_.sum + change, cost_.sum));
+      const double then = unevenness(changed_);
+      better = less(then, unevenness_) || (!less(unevenness_, then) && less(cost_.sum + change, cost_.sum));
     } else {
       const double heaviest = *std::ranges::max_element(changed_);
       better = less(Cost{heaviest, cost_.sum + change}, cost_);

@@ -57,6 +57,7 @@ class Walk {
   Map map_;
   Cost cost_;
   double scale_ = 1;  // µs that unevenness is reckoned in
+  double unevenness_ = 0;
   std::vector<double> loads_, changed_;
 };
 

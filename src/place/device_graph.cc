@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "path/nics.h"
 #include "path/timing.h"
 
 namespace sennit::place {
@@ -60,6 +61,10 @@ Result<DeviceGraph> DeviceGraph::create(const path::Network& network, std::vecto
     for (std::size_t b = 0; b < n; ++b)
       if (a != b)
         if (auto status = graph.find_way(int(a), int(b), graph.pairs_[a * n + b]); !status) return status;
+  for (const int gpu : graph.gpus_) {
+    graph.out_.push_back(graph.timed(path::usage_of_nic(network, gpu, true)));
+    graph.in_.push_back(graph.timed(path::usage_of_nic(network, gpu, false)));
+  }
   graph.share_curves();
   graph.set_levels();
   graph.set_closeness();
@@ -103,10 +108,15 @@ Status DeviceGraph::find_way(int a, int b, Pair& pair) const {
     take(on);
     pair.gbps = std::min(there.gbps, on.gbps);
   }
-  for (const path::Usage& use : uses)
-    pair.uses.push_back(
-        {use.resource, use.weight, use.weight / (network.capacity()[std::size_t(use.resource)] * 1e3)});
+  pair.uses = timed(uses);
   return {};
+}
+
+std::vector<Use> DeviceGraph::timed(const std::vector<path::Usage>& uses) const {
+  std::vector<Use> all;
+  for (const path::Usage& use : uses)
+    all.push_back({use.resource, use.weight, use.weight / (network_->capacity()[std::size_t(use.resource)] * 1e3)});
+  return all;
 }
 
 /// By PCIe and links between sockets, whatever may pass there: the driver's peer access is another question. GPUs

@@ -58,6 +58,9 @@ class DeviceGraph {
   int staged_by(int a, int b) const { return at(a, b).host; }
   /// In order of travel; each resource once.
   const std::vector<Use>& uses(int a, int b) const { return at(a, b).uses; }
+  /// Of a byte that leaves the node from a GPU, by its NIC; of one that arrives there. Empty: it reaches no NIC.
+  const std::vector<Use>& uses_out(int gpu) const { return out_[std::size_t(gpu)]; }
+  const std::vector<Use>& uses_in(int gpu) const { return in_[std::size_t(gpu)]; }
 
   /// The paper's; of contention as of distance. 0 of a GPU and itself.
   double closeness(Metric metric, int a, int b) const;
@@ -89,6 +92,7 @@ class DeviceGraph {
   explicit DeviceGraph(const path::Network& network) : network_(&network) {}
   const Pair& at(int a, int b) const { return pairs_[std::size_t(a) * gpus_.size() + std::size_t(b)]; }
   Status find_way(int a, int b, Pair& pair) const;
+  std::vector<Use> timed(const std::vector<path::Usage>& uses) const;
   Joined find_joined(int from, int to) const;
   void share_curves();
   void set_levels();
@@ -97,6 +101,7 @@ class DeviceGraph {
   const path::Network* network_;
   std::vector<int> gpus_;
   std::vector<Pair> pairs_;
+  std::vector<std::vector<Use>> out_, in_;  // of each GPU
   int levels_ = 0;
   std::vector<double> latency_, bandwidth_;  // closeness of each level
 };

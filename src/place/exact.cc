@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 
+#include "place/cuts.h"
 #include "place/symmetry.h"
 
 namespace sennit::place {
@@ -12,8 +13,7 @@ namespace sennit::place {
 namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
-constexpr int kMostCutSlots = 16;   // limit: 2^16 sets of ranks take a millisecond
-constexpr int kSymmetricDepth = 6;  // default: with more ranks placed hardly a symmetry is left
+constexpr int kSymmetricDepth = 6;  // default: with more ranks placed hardly one but of twins is left
 
 bool at_least(const Cost& bound, const Cost& best) {
   return !less(bound, best);
@@ -37,6 +37,7 @@ class Prover {
       double sum = 0;
       for (const Partner& partner : problem.partners(rank)) sum += partner.to + partner.from;
       total_.push_back(sum);
+      fixed_.push_back(problem.is_pinned() && problem.is_fixed(rank) ? 1 : 0);
     }
   }
 
@@ -69,6 +70,7 @@ class Prover {
   std::vector<int> placed_;  // in order
   std::vector<char> taken_ = std::vector<char>(map_.size(), 0);
   std::vector<double> floor_, total_;
+  std::vector<char> fixed_;   // ranks for which there is one slot alone
   std::optional<Cost> open_;  // the least bound of what was not looked at
 };
 
@@ -128,6 +130,10 @@ void Prover::set_bound(State& state) {
       if (map_[std::size_t(partner.rank)] < 0) flow.push_back(partner.to + partner.from);
     std::ranges::sort(flow, std::greater<>());
     for (std::size_t p = 0; p < f; ++p) {
+      if (!problem_.allows(ranks[i], slots[p])) {
+        matrix[i * f + p] = 2 * best.sum + 1;  // more than any map that is looked for
+        continue;
+      }
       double inner = 0;
       for (std::size_t k = 0; k < flow.size(); ++k) inner += flow[k] * costs[p * (f - 1) + k];
       // Each pair of ranks that are not placed is in two rows.
@@ -141,7 +147,7 @@ int Prover::next_rank(const State& state) const {
   int next = -1;
   for (int rank = 0; rank < problem_.ranks(); ++rank) {
     if (map_[std::size_t(rank)] >= 0) continue;
-    if (problem_.pinned(rank) >= 0) return rank;
+    if (fixed_[std::size_t(rank)] != 0) return rank;
     const auto weight = [&](int each) { return std::pair(state.near[std::size_t(each)], total_[std::size_t(each)]); };
     if (next < 0 || weight(rank) > weight(next)) next = rank;
   }
@@ -150,15 +156,16 @@ int Prover::next_rank(const State& state) const {
 
 /// Slots to try for a rank: of those that a symmetry exchanges, the first.
 std::vector<int> Prover::branches(int rank) const {
-  if (problem_.pinned(rank) >= 0) return {problem_.pinned(rank)};
   std::vector<int> fixed;
   for (const int each : placed_) fixed.push_back(map_[std::size_t(each)]);
-  // Slots of ranks that are pinned are not to move either: those ranks are placed first.
   std::vector<int> slots;
   for (int slot = 0; slot < n_; ++slot) {
-    if (taken_[std::size_t(slot)]) continue;
-    const bool seen = int(placed_.size()) <= kSymmetricDepth &&
-                      std::ranges::any_of(slots, [&](int other) { return symmetry_.alike(other, slot, fixed); });
+    if (taken_[std::size_t(slot)] || !problem_.allows(rank, slot)) continue;
+    const auto is_twin = [&](int other) { return symmetry_.twin(other) == symmetry_.twin(slot); };
+    const auto is_alike = [&](int other) { return symmetry_.alike(other, slot, fixed); };
+    // Twins are known beforehand, however many ranks are placed.
+    const bool seen = std::ranges::any_of(slots, is_twin) ||
+                      (int(placed_.size()) <= kSymmetricDepth && std::ranges::any_of(slots, is_alike));
     if (!seen) slots.push_back(slot);
   }
   return slots;
@@ -223,107 +230,10 @@ Proof Prover::run() {
   return proof;
 }
 
-/// For each number of ranks the least that a set of so many sends to all others, and that goes across both ways.
-struct Cuts {
-  std::vector<double> out, both;
-};
-
-Cuts cuts_of(const Problem& problem) {
-  const int n = problem.ranks();
-  std::vector<double> traffic(std::size_t(n) * std::size_t(n), 0);
-  for (int rank = 0; rank < n; ++rank)
-    for (const Partner& partner : problem.partners(rank))
-      traffic[std::size_t(rank) * std::size_t(n) + std::size_t(partner.rank)] = partner.to;
-  const std::size_t sets = std::size_t{1} << n;
-  std::vector<double> out(sets, 0);
-  Cuts cuts{std::vector<double>(std::size_t(n) + 1, kInfinite), std::vector<double>(std::size_t(n) + 1, kInfinite)};
-  for (std::size_t set = 1; set < sets; ++set) {
-    const int v = __builtin_ctzll(set);
-    const std::size_t rest = set & (set - 1);
-    double sum = out[rest];
-    for (int u = 0; u < n; ++u) {
-      if (set >> u & 1)
-        sum -= traffic[std::size_t(u) * std::size_t(n) + std::size_t(v)];
-      else
-        sum += traffic[std::size_t(v) * std::size_t(n) + std::size_t(u)];
-    }
-    out[set] = sum;
-  }
-  for (std::size_t set = 0; set < sets; ++set) {
-    const auto size = std::size_t(__builtin_popcountll(set));
-    cuts.out[size] = std::min(cuts.out[size], std::max(0.0, out[set]));
-    cuts.both[size] = std::min(cuts.both[size], std::max(0.0, out[set] + out[sets - 1 - set]));
-  }
-  return cuts;
-}
-
 }  // namespace
 
 Proof prove(const Problem& problem, std::uint64_t work, Best& best) {
   return Prover(problem, work, best).run();
-}
-
-double least_heaviest_us(const Problem& problem) {
-  const int n = problem.slots(), ranks = problem.ranks();
-  if (!problem.has_resources() || n > kMostCutSlots) return 0;
-  const Cuts cuts = cuts_of(problem);
-  // Of a part of `size` slots: as few or as many ranks as can be there.
-  const auto least = [&](const std::vector<double>& of, int size) {
-    double bytes = kInfinite;
-    for (int count = std::max(0, ranks - (n - size)); count <= std::min(size, ranks); ++count)
-      bytes = std::min(bytes, of[std::size_t(count)]);
-    return bytes;
-  };
-  const auto us_of = [&](int resource, int a, int b) {
-    for (const Use& use : problem.uses(a, b))
-      if (use.resource == resource) return use.us_per_byte;
-    return 0.0;
-  };
-  std::vector<char> used(std::size_t(problem.resources()), 0);
-  for (int a = 0; a < n; ++a)
-    for (int b = 0; b < n; ++b)
-      for (const Use& use : problem.uses(a, b)) used[std::size_t(use.resource)] = 1;
-  double heaviest = 0;
-  std::vector<double> single(std::size_t(n), 0);  // of each slot: µs a byte that leaves it, by a link of its own
-  std::vector<double> us(std::size_t(n) * std::size_t(n));
-  for (int resource = 0; resource < problem.resources(); ++resource) {
-    if (!used[std::size_t(resource)]) continue;
-    std::vector<char> from(std::size_t(n), 0), to(std::size_t(n), 0);
-    for (int a = 0; a < n; ++a)
-      for (int b = 0; b < n; ++b) {
-        const double each = us_of(resource, a, b);
-        us[std::size_t(a) * std::size_t(n) + std::size_t(b)] = each;
-        if (each > 0) from[std::size_t(a)] = to[std::size_t(b)] = 1;
-      }
-    const bool directed =
-        std::ranges::none_of(from, [&](const char& each) { return each && to[std::size_t(&each - from.data())]; });
-    // The part: all that send over it; or, of one that both ways share, slot 0 and all that it reaches without it.
-    std::vector<char> part = from;
-    if (!directed)
-      for (int b = 0; b < n; ++b) part[std::size_t(b)] = b == 0 || us[std::size_t(b)] <= 0;
-    double least_us = kInfinite;
-    for (int a = 0; a < n; ++a)
-      for (int b = 0; b < n; ++b) {
-        const bool across =
-            directed ? part[std::size_t(a)] && !part[std::size_t(b)] : part[std::size_t(a)] != part[std::size_t(b)];
-        if (across) least_us = std::min(least_us, us[std::size_t(a) * std::size_t(n) + std::size_t(b)]);
-      }
-    const int size = int(std::ranges::count(part, 1));
-    if (!(least_us < kInfinite) || least_us <= 0) continue;
-    heaviest = std::max(heaviest, least_us * least(directed ? cuts.out : cuts.both, size));
-    if (directed && size == 1) {
-      double& mine = single[std::size_t(std::ranges::find(part, 1) - part.begin())];
-      mine = std::max(mine, least_us);
-    }
-  }
-  // The rank that sends most has to be somewhere.
-  double most = 0;
-  for (int rank = 0; rank < ranks; ++rank) {
-    double sum = 0;
-    for (const Partner& partner : problem.partners(rank)) sum += partner.to;
-    most = std::max(most, sum);
-  }
-  return std::max(heaviest, most * *std::ranges::min_element(single));
 }
 
 double assign_least(std::span<const double> matrix, int rows, int columns) {

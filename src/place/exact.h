@@ -26,10 +26,6 @@ inline constexpr std::uint64_t kProofWork = 250'000'000;
 /// Takes `best`, which has a map, down to the optimum where `work` suffices.
 Proof prove(const Problem& problem, std::uint64_t work, Best& best);
 
-/// The least µs of the heaviest load that cuts of the machine allow: where a resource joins a part of the slots to
-/// all others, the ranks in that part send at least so much across. Up to 16 slots; 0 beyond, and without resources.
-double least_heaviest_us(const Problem& problem);
-
 /// The least cost of an assignment of each of `rows` to one of `columns` (at least as many) of its own, of a matrix
 /// row by row (Hungarian method).
 double assign_least(std::span<const double> matrix, int rows, int columns);

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <map>
 
+#include <fmt/format.h>
+
 namespace sennit::place {
 
 namespace {
@@ -202,13 +204,24 @@ std::vector<int> divide(const Traffic& traffic, const Slots& slots, std::span<co
 Result<Map> map_by_nodes(const Traffic& traffic, const DeviceGraph& graph, const Slots& slots, Metric metric,
                          std::span<const Pin> pins) {
   if (traffic.ranks() > slots.size()) return Problem::create(traffic, graph, slots, metric, pins).status();
-  std::vector<int> locked(std::size_t(slots.size()), -1), locked_slot(std::size_t(slots.size()), -1);
+  std::vector<int> locked(std::size_t(slots.size()), -1);
+  std::vector<std::vector<int>> stays(std::size_t(slots.size()));
   for (const Pin& pin : pins) {
-    if (pin.rank < 0 || pin.rank >= traffic.ranks() || pin.slot < 0 || pin.slot >= slots.size())
+    const auto is_slot = [&](int slot) { return slot >= 0 && slot < slots.size(); };
+    if (pin.rank < 0 || pin.rank >= traffic.ranks() || pin.slots.empty() || !std::ranges::all_of(pin.slots, is_slot))
       return Status(Code::invalid_argument, "a rank that there is not is pinned, or to a slot that there is not", {},
                     "Name a rank of the job and a GPU of the machine");
-    locked[std::size_t(pin.rank)] = slots.node(pin.slot);
-    locked_slot[std::size_t(pin.rank)] = pin.slot;
+    const int node = slots.node(pin.slots.front());
+    if (std::ranges::count(locked, node) == slots.a_node())
+      return Status(Code::invalid_argument,
+                    fmt::format("rank {} has no room on node {}: {} other ranks have to stay there, too", pin.rank,
+                                node, slots.a_node()),
+                    {}, "Make room for more ranks on a GPU (--ranks-per-gpu), or let fewer stay there");
+    if (std::ranges::any_of(pin.slots, [&](int slot) { return slots.node(slot) != node; }))
+      return Status(Code::unsupported, fmt::format("rank {} is pinned to slots of several nodes", pin.rank), {},
+                    "Pin it to one node");
+    locked[std::size_t(pin.rank)] = node;
+    for (const int slot : pin.slots) stays[std::size_t(pin.rank)].push_back(slot - node * slots.a_node());
   }
   const std::vector<int> node = divide(traffic, slots, locked);
   std::vector<std::vector<int>> ranks(std::size_t(slots.nodes));
@@ -227,8 +240,7 @@ Result<Map> map_by_nodes(const Traffic& traffic, const DeviceGraph& graph, const
   for (int now = 0; now < slots.nodes; ++now) {
     std::vector<Pin> here;
     for (const int rank : ranks[std::size_t(now)])
-      if (locked_slot[std::size_t(rank)] >= 0)
-        here.push_back({inside[std::size_t(rank)], locked_slot[std::size_t(rank)] - now * slots.a_node()});
+      if (!stays[std::size_t(rank)].empty()) here.push_back({inside[std::size_t(rank)], stays[std::size_t(rank)]});
     const auto problem = Problem::create(within[std::size_t(now)], graph, one, metric, here);
     if (!problem) return problem.status();
     Best best(1);
@@ -247,24 +259,15 @@ double bytes_between(const Traffic& traffic, const Slots& slots, const Map& map)
 }
 
 Cost cost_of(const Traffic& traffic, const DeviceGraph& graph, const Slots& slots, Metric metric, const Map& map) {
-  const Between between(graph, metric);
-  const auto each = std::size_t(graph.network().capacity().size()) + 2;
-  std::vector<double> loads(each * std::size_t(slots.nodes), 0);
+  const double between = cost_between_nodes(graph, metric);
+  const NodeLinks links(graph, slots);
+  std::vector<double> loads(std::size_t(links.count()), 0);
   Cost cost;
   for (const Talk& talk : traffic.talks()) {
     const int from = map[std::size_t(talk.from)], to = map[std::size_t(talk.to)];
-    const auto here = std::size_t(slots.node(from)), there = std::size_t(slots.node(to));
-    if (here != there) {
-      cost.sum += talk.bytes * between.cost;
-      loads[here * each + each - 2] += talk.bytes * between.us_per_byte;
-      loads[there * each + each - 1] += talk.bytes * between.us_per_byte;
-      continue;
-    }
-    const int a = slots.gpu(from), b = slots.gpu(to);
-    if (a == b) continue;
-    cost.sum += talk.bytes * graph.cost(metric, a, b);
-    for (const Use& use : graph.uses(a, b))
-      loads[here * each + std::size_t(use.resource)] += talk.bytes * use.us_per_byte;
+    cost.sum += talk.bytes *
+                (slots.node(from) != slots.node(to) ? between : graph.cost(metric, slots.gpu(from), slots.gpu(to)));
+    links.each(from, to, [&](const Taken& use) { loads[std::size_t(use.resource)] += talk.bytes * use.us_per_byte; });
   }
   for (const double us : loads) cost.heaviest_us = std::max(cost.heaviest_us, us);
   return cost;

@@ -232,6 +232,19 @@ Result<ProfiledTraffic> traffic_of(const Json& profile, std::string_view origin)
     for (int from = 0; from < n; ++from)
       if (const auto pair = sent.find({from, (from + step) % n}); pair != sent.end())
         found.traffic.add(from, pair->first.second, pair->second.first, pair->second.second);
+  found.bound.resize(std::size_t(n));
+  int told = 0;
+  for (const Json& each : list_of(profile, "ranks")) {
+    const auto rank = count_of(each, "rank", origin);
+    if (!rank || *rank >= n || !each.contains("host") || !each["host"].is_string() || !each.contains("numa_nodes"))
+      continue;
+    Bound& bound = found.bound[std::size_t(*rank)];
+    told += bound.host.empty() ? 1 : 0;
+    bound.host = each["host"].get<std::string>();
+    for (const Json& node : list_of(each, "numa_nodes"))
+      if (node.is_number_integer()) bound.numa_nodes.push_back(int(node.get<std::int64_t>()));
+  }
+  if (told != n) found.bound.clear();
   for (const Json& row : list_of(profile, "rows")) {
     if (!row.is_object() || !row.contains("function") || !row["function"].is_string()) continue;
     const auto size = count_of(row, "communicator_size", origin), calls = count_of(row, "calls", origin);

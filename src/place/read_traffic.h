@@ -35,10 +35,17 @@ struct Collective {
   double bytes = 0;      ///< of one call and rank: those of its larger side
 };
 
+/// Where a rank's process ran.
+struct Bound {
+  std::string host;
+  std::vector<int> numa_nodes;  ///< that its launcher bound it to; empty: to none
+};
+
 struct ProfiledTraffic {
   Traffic traffic{0};  ///< messages between two ranks
   std::vector<Collective> collectives;
-  double lost = 0;  ///< part of the job's ranks that wrote no profile
+  std::vector<Bound> bound;  ///< of each rank; empty where the profile does not say it of all
+  double lost = 0;           ///< part of the job's ranks that wrote no profile
 };
 
 /// Reads a profile document (schemas/profile.schema.json). Errors: corrupt (no profile, ranks out of range),

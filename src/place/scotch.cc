@@ -225,24 +225,9 @@ Result<ScotchMap> map_by_scotch(const Problem& problem, const std::string& libra
     return Status(Code::system_error, "Scotch gave no whole map", "libscotch", remedy);
   std::vector<std::int32_t> slots(n);
   std::copy_n(bytes.data() + sizeof report, n * sizeof(std::int32_t), reinterpret_cast<char*>(slots.data()));
-  ScotchMap found{Map(n, -1), report.ms, false};
-  std::vector<char> taken(n, 0);
-  const auto put = [&](std::size_t rank, int slot) {
-    found.map[rank] = slot;
-    taken[std::size_t(slot)] = 1;
-  };
   // It knows no pins.
-  for (std::size_t rank = 0; rank < n; ++rank)
-    if (problem.pinned(int(rank)) >= 0) put(rank, problem.pinned(int(rank)));
-  for (std::size_t rank = 0; rank < n; ++rank)
-    if (found.map[rank] < 0 && slots[rank] >= 0 && std::size_t(slots[rank]) < n && !taken[std::size_t(slots[rank])])
-      put(rank, slots[rank]);
-  for (std::size_t rank = 0, free = 0; rank < n; ++rank) {
-    if (found.map[rank] >= 0) continue;
-    while (taken[free]) ++free;
-    put(rank, int(free));
-    found.mended = true;
-  }
+  ScotchMap found{problem.fitted(slots), report.ms, false};
+  found.mended = !std::ranges::equal(found.map, slots);
   return found;
 }
 

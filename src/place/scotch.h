@@ -11,7 +11,7 @@ namespace sennit::place {
 struct ScotchMap {
   Map map;
   double ms = 0;        ///< of a processor, for its map and what prepares it; not of starting a process
-  bool mended = false;  ///< it put two ranks on one slot, and the second went to a free one
+  bool mended = false;  ///< it put two ranks on one slot, or one where it may not be, and that one went elsewhere
 };
 
 /// Maps by libscotch. It runs in a child process: one that crashes, or has another width of integers than it says,

@@ -1,6 +1,7 @@
 #include "place/search.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace sennit::place {
 
@@ -29,15 +30,12 @@ bool is_tree(const Problem& problem) {
   return true;
 }
 
-/// A permutation of the ranks that are not pinned.
+/// Any permutation, as likely as every other one; where ranks are pinned each as near to that as it may be.
 Map random_map(const Problem& problem, Random& random) {
-  Map map = problem.identity();
-  std::vector<int> loose;
-  for (int rank = 0; rank < problem.slots(); ++rank)
-    if (problem.pinned(rank) < 0) loose.push_back(rank);
-  for (std::size_t i = loose.size(); i > 1; --i)
-    std::swap(map[std::size_t(loose[i - 1])], map[std::size_t(loose[std::size_t(random.below(int(i)))])]);
-  return map;
+  Map map(std::size_t(problem.slots()));
+  std::iota(map.begin(), map.end(), 0);
+  for (std::size_t i = map.size(); i > 1; --i) std::swap(map[i - 1], map[std::size_t(random.below(int(i)))]);
+  return problem.is_pinned() ? problem.fitted(map) : map;
 }
 
 /// Robust tabu search (Taillard 1991) on the sum: the best swap that was not made lately, better or worse; one that
@@ -77,19 +75,21 @@ void tabu(const Problem& problem, Walk walk, int iterations, Random& random, Bes
 
 Map greedy_map(const Problem& problem) {
   const auto n = std::size_t(problem.slots());
-  Map map = problem.identity();
+  Map map(n, -1);
   std::vector<char> placed(n, 0), taken(n, 0);
   std::vector<double> near(n, 0), total(n, 0);
   const auto place = [&](int rank, int slot) {
     map[std::size_t(rank)] = slot;
-    placed[std::size_t(rank)] = taken[std::size_t(slot)] = 1;
+    placed[std::size_t(rank)] = 1;
+    if (slot >= 0) taken[std::size_t(slot)] = 1;
     for (const Partner& partner : problem.partners(rank))
       near[std::size_t(partner.rank)] += partner.to + partner.from;
   };
-  for (int rank = 0; rank < problem.slots(); ++rank) {
+  for (int rank = 0; rank < problem.slots(); ++rank)
     for (const Partner& partner : problem.partners(rank)) total[std::size_t(rank)] += partner.to + partner.from;
-    if (problem.pinned(rank) >= 0) place(rank, problem.pinned(rank));
-  }
+  const Map home = problem.identity();
+  for (int rank = 0; rank < problem.slots(); ++rank)
+    if (problem.is_fixed(rank)) place(rank, home[std::size_t(rank)]);
   while (true) {
     int next = -1;
     for (int rank = 0; rank < problem.slots(); ++rank)
@@ -97,14 +97,14 @@ Map greedy_map(const Problem& problem) {
           (next < 0 || std::pair(near[std::size_t(rank)], total[std::size_t(rank)]) >
                            std::pair(near[std::size_t(next)], total[std::size_t(next)])))
         next = rank;
-    if (next < 0) return map;
+    if (next < 0) return problem.is_pinned() ? problem.fitted(map) : map;
     int where = -1;
     double least = 0;
     for (int slot = 0; slot < problem.slots(); ++slot) {
-      if (taken[std::size_t(slot)]) continue;
+      if (taken[std::size_t(slot)] || !problem.allows(next, slot)) continue;
       double cost = 0;
       for (const Partner& partner : problem.partners(next))
-        if (placed[std::size_t(partner.rank)])
+        if (map[std::size_t(partner.rank)] >= 0)
           cost += problem.pair_cost(partner, slot, map[std::size_t(partner.rank)]);
       if (where < 0 || less(cost, least)) where = slot, least = cost;
     }

@@ -54,15 +54,15 @@ Result<Solution> solve_by_nodes(const Question& asked) {
 /// Maps that are good by bytes × links alone: where latencies decide and no link is full, the fastest is one of them.
 void search_near(const Question& asked, const Map& start, Best& near) {
   const int n = asked.slots.size();
-  const Between between(*asked.graph, Metric::contention);
+  const double between = cost_between_nodes(*asked.graph, Metric::contention);
   std::vector<double> costs;
   for (int a = 0; a < n; ++a)
     for (int b = 0; b < n; ++b)
       costs.push_back(asked.slots.node(a) != asked.slots.node(b)
-                          ? between.cost
+                          ? between
                           : asked.graph->cost(Metric::contention, asked.slots.gpu(a), asked.slots.gpu(b)));
-  if (!asked.pins.empty()) return;  // this problem knows none
-  const Problem problem(*asked.traffic, n, std::move(costs));
+  Problem problem(*asked.traffic, n, std::move(costs));
+  if (!problem.pin(asked.pins).ok()) return;
   near.offer(start, problem.cost_of(start));
   search(problem, {}, near);
 }

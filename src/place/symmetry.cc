@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <numeric>
 
 namespace sennit::place {
 
@@ -28,7 +29,7 @@ Symmetry::Symmetry(const Problem& problem) : slots_(problem.slots()) {
     for (int b = 0; b < slots_; ++b) {
       std::vector<std::uint64_t> print;
       if (problem.has_resources())
-        for (const Use& use : problem.uses(a, b)) {
+        for (const Taken& use : problem.uses(a, b)) {
           const auto weight = std::bit_cast<std::uint64_t>(use.us_per_byte);
           print.push_back(weight);
           takers[std::size_t(use.resource)].push_back({a, b, weight});
@@ -36,6 +37,8 @@ Symmetry::Symmetry(const Problem& problem) : slots_(problem.slots()) {
       std::ranges::sort(print);
       print.push_back(std::bit_cast<std::uint64_t>(problem.cost(a, b)));
       print.push_back(a == b ? 1 : 0);
+      if (a == b && problem.is_pinned())
+        for (int rank = 0; rank < problem.ranks(); ++rank) print.push_back(problem.allows(rank, a) ? 1 : 0);
       kinds_[std::size_t(a) * n + std::size_t(b)] =
           known.emplace(std::move(print), std::uint32_t(known.size())).first->second;
     }
@@ -47,6 +50,28 @@ Symmetry::Symmetry(const Problem& problem) : slots_(problem.slots()) {
     prints_.push_back(sum);
   }
   std::ranges::sort(prints_);
+  find_twins();
+}
+
+/// Of three slots of which two pairs can change places the third pair can, too: so the first of them stands for all.
+void Symmetry::find_twins() {
+  std::vector<int> image(static_cast<std::size_t>(slots_));
+  std::iota(image.begin(), image.end(), 0);
+  const auto can_change = [&](int p, int q) {
+    if (kind(p, p) != kind(q, q) || kind(p, q) != kind(q, p)) return false;
+    for (int other = 0; other < slots_; ++other)
+      if (other != p && other != q && (kind(p, other) != kind(q, other) || kind(other, p) != kind(other, q)))
+        return false;
+    std::swap(image[std::size_t(p)], image[std::size_t(q)]);
+    const bool keeps = keeps_resources(image);
+    std::swap(image[std::size_t(p)], image[std::size_t(q)]);
+    return keeps;
+  };
+  for (int slot = 0; slot < slots_; ++slot) {
+    int first = 0;
+    while (first < slot && (twin_[std::size_t(first)] != first || !can_change(first, slot))) ++first;
+    twin_.push_back(first);
+  }
 }
 
 bool Symmetry::keeps_resources(std::span<const int> image) const {

@@ -42,7 +42,7 @@ std::vector<double> costs_of(std::span<const Process> processes, const machine::
   const auto graph = DeviceGraph::create(network, used);
   const bool known = !used.empty() && graph && std::ranges::find(gpus, kNone) == gpus.end();
   const auto place = [&](std::size_t process) { return int(std::ranges::find(used, gpus[process]) - used.begin()); };
-  const double far = known ? Between(*graph, Metric::contention).cost : 2 * kNear + 1;
+  const double far = known ? cost_between_nodes(*graph, Metric::contention) : 2 * kNear + 1;
   for (std::size_t a = 0; a < n; ++a)
     for (std::size_t b = 0; b < n; ++b) {
       double& cost = costs[a * n + b];

@@ -59,6 +59,7 @@ Json of(const Rank& rank) {
   }
   return {{"rank", rank.rank},
           {"host", rank.host},
+          {"numa_nodes", rank.numa_nodes},
           {"process", rank.process},
           {"program", rank.program},
           {"ended", name(rank.end)},

@@ -18,7 +18,7 @@
 namespace sennit::profile {
 
 inline constexpr std::array<char, 8> kMagic{'s', 'e', 'n', 'n', 'i', 't', 'p', 'f'};
-inline constexpr std::uint32_t kVersion = 5;
+inline constexpr std::uint32_t kVersion = 6;
 
 /// The kind of memory that one side of a call uses. Numbers are part of the file.
 enum class Memory : std::uint8_t { absent, host, pinned, managed, device };
@@ -77,6 +77,7 @@ struct Header {
   std::atomic<std::uint64_t> kernels_of_graphs;           ///< captured before: of no call, and in no time below
   std::atomic<std::uint64_t> kernels_lost;                ///< that had not ended at the collection's end
   std::atomic<std::uint64_t> gpu_communication_ns, gpu_computation_ns, gpu_both_ns;  ///< see Overlap
+  std::uint64_t numa_nodes;  ///< a bit each that the process was bound to when it began; 0: to none
   Name<64> host;
   Name<256> program, mpi, nccl;
   Name<160> kernels_refused;  ///< the reason why kernels were not collected, where they were to be

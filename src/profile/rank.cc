@@ -168,6 +168,8 @@ Result<Rank> read_rank(std::span<const std::byte> content, std::string_view orig
   rank.threads = header.threads_seen;
   rank.cores = header.cores;
   rank.host = rank.clock = text(header.host);
+  for (int node = 0; node < 64; ++node)
+    if (header.numa_nodes >> node & 1) rank.numa_nodes.push_back(node);
   rank.program = text(header.program);
   rank.mpi = text(header.mpi);
   rank.nccl = text(header.nccl);

@@ -71,7 +71,8 @@ struct Rank {
   int rank = -1, ranks = -1;
   std::uint32_t process = 0, threads = 0, cores = 0;  ///< `cores`: of the host; 0: not known
   std::string host, program, mpi, nccl;
-  std::string clock;  ///< the host whose clock all times are of
+  std::vector<int> numa_nodes;  ///< those that the process was bound to, ascending; empty: nobody has bound it
+  std::string clock;            ///< the host whose clock all times are of
   bool accelerated = false;
   GpuTimes gpu_times = GpuTimes::none;
   End end = End::running;  ///< running: it was killed, or has not ended yet

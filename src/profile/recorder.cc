@@ -11,6 +11,7 @@
 #include <cstring>
 #include <new>
 
+#include "base/processors.h"
 #include "base/unique_fd.h"
 #include "base/units.h"
 #include "profile/file_room.h"
@@ -133,6 +134,8 @@ Recorder::Recorder(std::byte* memory, std::uint64_t bytes, Clock clock, const Cl
   header.wall_ns = static_cast<std::int64_t>(wall.tv_sec) * 1'000'000'000 + wall.tv_nsec;
   std::array<char, 64> host{};
   if (gethostname(host.data(), host.size() - 1) == 0) set(header.host, host.data());
+  for (const int node : bound_nodes(allowed_processors()))
+    if (node < 64) header.numa_nodes |= std::uint64_t{1} << node;
   header.magic = kMagic;
 }
 

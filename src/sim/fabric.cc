@@ -17,6 +17,7 @@ Fabric::Fabric(const machine::Machine& machine, int nodes, double memory_gbps)
   first_memory_ = static_cast<int>(network_.capacity().size());
   each_ = first_memory_ + network_.devices();
   ways_.resize(2 * static_cast<std::size_t>(network_.devices()) * static_cast<std::size_t>(network_.devices()));
+  nic_ways_.resize(2 * static_cast<std::size_t>(network_.devices()));
   for (int device = 0; device < network_.devices(); ++device) nic_.push_back(path::nearest_nic(network_, device).nic);
 }
 
@@ -82,15 +83,10 @@ bool Fabric::add_local(int node, int from, int to, Method method, double weight,
 }
 
 bool Fabric::add_nic(int node, int device, bool leaves, double weight, std::vector<path::Usage>& uses) const {
-  const int nic = nic_[static_cast<std::size_t>(device)];
-  if (nic < 0) return false;
-  if (leaves ? !add_local(node, device, nic, Method::sm, weight, uses)
-             : !add_local(node, nic, device, Method::sm, weight, uses))
-    return false;
-  const int limit = leaves ? network_.read_limit(nic) : network_.write_limit(nic);
-  if (network_.capacity()[static_cast<std::size_t>(limit)] < path::kUnlimited)
-    path::add(uses, {node * each_ + limit, weight});
-  return true;
+  std::optional<std::vector<path::Usage>>& way = nic_ways_[2 * static_cast<std::size_t>(device) + (leaves ? 1 : 0)];
+  if (!way) way = path::usage_of_nic(network_, device, leaves);
+  for (const path::Usage& use : *way) path::add(uses, {node * each_ + use.resource, use.weight * weight});
+  return !way->empty();
 }
 
 bool Fabric::add_way(int from, int to, Method method, double weight, std::vector<path::Usage>& uses) const {

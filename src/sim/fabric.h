@@ -76,6 +76,7 @@ class Fabric {
   int each_ = 0, first_memory_ = 0;  // resources of a node
   std::vector<int> nic_;             // of each device, its nearest; -1: none
   mutable std::vector<std::optional<Way>> ways_;
+  mutable std::vector<std::optional<std::vector<path::Usage>>> nic_ways_;  // of each device, in and out
 };
 
 }  // namespace sennit::sim

@@ -376,7 +376,7 @@ def test_ranks_are_mapped_and_the_same_question_gives_the_same_bytes(tmp_path: P
     assert found["advised"]
     assert found["mappings"][found["chosen"]]["gain"] > 0.4
     alike = sennit("map", "--pattern", "ring:4", "--machine", "hgx-h200-4", cache=tmp_path)
-    assert alike.stdout.startswith("All pairs alike within 0.0 %"), alike.stdout
+    assert alike.stdout.startswith("All pairs of GPUs are alike by their links"), alike.stdout
     many = document("map", "--pattern", "2d-torus:32x32", "--machine", "dgx-h100", "--nodes", "128", "--json",
                     cache=tmp_path)  # fmt: skip
     assert sorted(many["mappings"][-1]["map"]) == list(range(1024))
@@ -385,9 +385,10 @@ def test_ranks_are_mapped_and_the_same_question_gives_the_same_bytes(tmp_path: P
     assert wrong.returncode == 2
     assert "1 numbers where the first line has 2" in wrong.stderr
     pinned = document(
-        "map", "--pattern", "ring:8", "--machine", "dgx-1v", "--pin", "3=gpu1", "--json", cache=tmp_path
+        "map", "--pattern", "ring:8", "--machine", "dgx-1v", "--pin", "3=gpu1,0-2=host1", "--json", cache=tmp_path
     )
     assert pinned["ranks"][3]["gpu"] == "gpu1"
+    assert {rank["numa"] for rank in pinned["ranks"][:3]} == {1}
 
 
 def test_ranks_that_sit_apart_are_told_by_the_mapper(tmp_path: Path) -> None:

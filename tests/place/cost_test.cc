@@ -69,11 +69,12 @@ TEST(Problem, RefusesWhatCannotBe) {
     return Problem::create(traffic, graph, slots, Metric::distance, pins).status().what();
   };
   EXPECT_THAT(refused({1, 4, 1}, {}), testing::HasSubstr("8 ranks, and room for 4"));
-  EXPECT_THAT(refused({1, 8, 1}, {{8, 0}}), testing::HasSubstr("rank 8"));
-  EXPECT_THAT(refused({1, 8, 1}, {{0, 1}, {1, 1}}), testing::HasSubstr("two ranks"));
-  EXPECT_THAT(refused({1, 8, 1}, {{0, 1}, {0, 2}}), testing::HasSubstr("pinned twice"));
+  EXPECT_THAT(refused({1, 8, 1}, {{8, {0}}}), testing::HasSubstr("rank 8"));
+  EXPECT_THAT(refused({1, 8, 1}, {{0, {1}}, {1, {1}}}), testing::HasSubstr("rank 0 has no room"));
+  EXPECT_THAT(refused({1, 8, 1}, {{0, {1}}, {0, {2}}}), testing::HasSubstr("pinned twice"));
   EXPECT_EQ(refused({1, 4, 2}, {}), "");
-  const auto problem = Problem::create(traffic, graph, {1, 8, 1}, Metric::distance, std::vector<Pin>{{0, 3}, {3, 1}});
+  const auto problem =
+      Problem::create(traffic, graph, {1, 8, 1}, Metric::distance, std::vector<Pin>{{0, {3}}, {3, {1}}});
   EXPECT_THAT(problem->identity(), testing::ElementsAre(3, 0, 2, 1, 4, 5, 6, 7));
 }
 

@@ -1,4 +1,5 @@
 #include "place/exact.h"
+#include "place/cuts.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -61,7 +62,7 @@ TEST(Prove, PlacesThePinnedWhereTheyStay) {
   const path::Network network(machine);
   const auto graph = DeviceGraph::create(network).value();
   const auto problem =
-      Problem::create(traffic, graph, {1, 8, 1}, Metric::contention, std::vector<Pin>{{0, 5}, {2, 7}}).value();
+      Problem::create(traffic, graph, {1, 8, 1}, Metric::contention, std::vector<Pin>{{0, {5}}, {2, {7}}}).value();
   Best best;
   search(problem, {}, best);
   EXPECT_TRUE(prove(problem, kProofWork, best).proved);

@@ -59,14 +59,14 @@ TEST(Nodes, ThePinnedStay) {
   const auto graph = DeviceGraph::create(network).value();
   const Slots slots{16, 8, 1};
   const Traffic traffic = pattern("ring:100");
-  const std::vector<Pin> pins = {{0, 127}, {1, 3}, {99, 64}};
+  const std::vector<Pin> pins = {{0, {127}}, {1, {3}}, {99, {64}}};
   const auto map = map_by_nodes(traffic, graph, slots, Metric::distance, pins);
   ASSERT_TRUE(map.ok()) << map.status().text();
-  for (const Pin& pin : pins) EXPECT_EQ((*map)[std::size_t(pin.rank)], pin.slot);
+  for (const Pin& pin : pins) EXPECT_EQ((*map)[std::size_t(pin.rank)], pin.slots.front());
   Map sorted = *map;
   std::ranges::sort(sorted);
   EXPECT_EQ(std::unique(sorted.begin(), sorted.end()), sorted.end());
-  EXPECT_FALSE(map_by_nodes(traffic, graph, slots, Metric::distance, std::vector<Pin>{{100, 0}}).ok());
+  EXPECT_FALSE(map_by_nodes(traffic, graph, slots, Metric::distance, std::vector<Pin>{{100, {0}}}).ok());
 }
 
 /// The flat problem and the sum over nodes reckon alike.

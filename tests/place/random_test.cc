@@ -1,6 +1,7 @@
 // What holds of every problem, on many that nobody made by hand.
 #include <gtest/gtest.h>
 
+#include "place/cuts.h"
 #include "place/exact.h"
 #include "place/made_up.h"
 

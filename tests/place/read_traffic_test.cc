@@ -94,6 +94,22 @@ TEST(ReadTraffic, AProfile) {
   EXPECT_EQ(found->collectives[0].bytes, 100);
 }
 
+TEST(ReadTraffic, AProfileSaysWhatRanksWereBoundTo) {
+  Json document = profile();
+  const Json bound = {{"rank", 0}, {"host", "a"}, {"numa_nodes", {1, 2}}};
+  document["ranks"] = Json::array({bound});
+  EXPECT_TRUE(traffic_of(document, "profile.json")->bound.empty()) << "not of all ranks";
+  for (int rank = 1; rank < 4; ++rank)
+    document["ranks"].push_back({{"rank", rank}, {"host", "b"}, {"numa_nodes", Json::array()}});
+  const auto found = traffic_of(document, "profile.json")->bound;
+  ASSERT_EQ(found.size(), 4u);
+  EXPECT_EQ(found[0].host, "a");
+  EXPECT_THAT(found[0].numa_nodes, testing::ElementsAre(1, 2));
+  EXPECT_THAT(found[3].numa_nodes, testing::IsEmpty());
+  document["ranks"][3].erase("numa_nodes");
+  EXPECT_TRUE(traffic_of(document, "profile.json")->bound.empty()) << "an older profile";
+}
+
 TEST(ReadTraffic, AProfileThatIsDamagedOrNotWhole) {
   const auto wrong = [](const char* patch) {
     Json document = profile();

@@ -17,6 +17,15 @@ TEST(Symmetry, OfATreeIsThatOfItsBranches) {
   EXPECT_FALSE(symmetry.alike(2, 3, std::vector{0, 2}));
 }
 
+TEST(Symmetry, LeavesOfABranchAreTwins) {
+  const Symmetry symmetry(Problem(pattern("ring:16"), 16, tree_costs(16)));
+  for (int slot = 0; slot < 16; ++slot) EXPECT_EQ(symmetry.twin(slot), slot / 2 * 2);
+  Problem pinned(pattern("ring:16"), 16, tree_costs(16));
+  ASSERT_TRUE(pinned.pin(std::vector<Pin>{{0, {1}}}).ok());
+  EXPECT_EQ(Symmetry(pinned).twin(1), 1) << "a rank may be on one of the two alone";
+  EXPECT_EQ(Symmetry(pinned).twin(3), 2);
+}
+
 TEST(Symmetry, OfWhatIsIrregularIsNone) {
   Random random(2);
   const Problem problem(pattern("ring:8"), 8, random_costs(8, random));
@@ -36,6 +45,8 @@ TEST(Symmetry, SeesALinkThatIsSlower) {
     const auto problem = Problem::create(pattern("ring:16"), graph, {1, 16, 1}, Metric::contention).value();
     const Symmetry symmetry(problem);
     EXPECT_EQ(symmetry.alike(0, 3, {}), !slower);
+    EXPECT_EQ(symmetry.twin(1), 0);
+    EXPECT_EQ(symmetry.twin(3), slower ? 3 : 2);
     EXPECT_EQ(symmetry.alike(0, 2, {}), !slower) << "2 has gpu3 for a neighbour";
     EXPECT_TRUE(symmetry.alike(4, 15, std::vector{0}) == false && symmetry.alike(8, 15, std::vector{0}));
   }

@@ -37,6 +37,12 @@ TEST(ReadRank, GivesBackWhatWasWritten) {
   EXPECT_EQ(rank.calls.size(), 2000u);
 }
 
+TEST(ReadRank, SaysWhatTheProcessWasBoundTo) {
+  const MadeUp made(0, 1);
+  made.recorder->header().numa_nodes = 0b101;
+  EXPECT_EQ(made.read().value().numa_nodes, (std::vector<int>{0, 2}));
+}
+
 TEST(ReadRank, PausesAreNoPartOfTheRun) {
   const auto paused_of = [](auto&& run) {
     const MadeUp made(0, 1);

@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <map>
-
 #include "machine/known.h"
 #include "place/pattern.h"
 #include "place/search.h"
@@ -17,34 +15,6 @@ namespace {
 
 machine::Machine shipped_machine(const std::string& name) {
   return machine::known_machine(places::source("machines/" + name + ".json"), "").value().machine;
-}
-
-/// The contention metric's loads are the fluid simulator's, resource by resource, whatever the map.
-TEST(Exchange, LoadsAreThoseOfTheContentionMetric) {
-  for (const char* name : {"helios", "dgx-1v", "mist", "dgx-h100", "beluga"}) {
-    const machine::Machine machine = shipped_machine(name);
-    const auto fabric = Fabric::create(machine, 1, Costs{}.memory_gbps);
-    ASSERT_TRUE(fabric.ok());
-    const auto graph = place::DeviceGraph::create(fabric->network());
-    ASSERT_TRUE(graph.ok());
-    const place::Slots slots{1, graph->gpus(), 1};
-    const auto traffic =
-        place::parse_pattern("2d-torus:" + std::to_string(graph->gpus() / 2) + "x2,w=3", 1000).value();
-    const auto problem = place::Problem::create(traffic, *graph, slots, place::Metric::contention).value();
-    place::Map map = problem.identity();
-    std::swap(map[0], map[1]);
-    const auto played = exchange(*fabric, traffic.talks(), places_of(*fabric, *graph, slots, map, traffic.ranks()));
-    ASSERT_TRUE(played.ok()) << played.status().text();
-    std::map<std::string, double> carried;
-    for (const Load& load : played->loads) carried[load.resource] += load.bytes;
-    const std::vector<double> us = problem.loads(map);
-    for (std::size_t i = 0; i < fabric->network().capacity().size(); ++i) {
-      if (us[i] <= 0) continue;
-      const double bytes = us[i] * fabric->network().capacity()[i] * 1e3;
-      const std::string resource = fabric->network().resource_name(int(i));
-      EXPECT_NEAR(carried[resource], bytes, 1e-6 * bytes) << name << ": " << resource;
-    }
-  }
 }
 
 /// By hand: a message of 1 MB over 12.5 GB/s takes 80 µs, and what comes before it.

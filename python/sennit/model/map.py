@@ -104,6 +104,7 @@ class RankMap(Part):
     )
     model_error: NonNegativeFloat = 0
     left_out: list[str] = []
+    kept: str = Field(default="", description="How many ranks stay on their sockets, where that was asked for")
     ranks: list[MappedRank] = Field(description="The map to use: the chosen one where it is advised, else as it is")
     loads: Loads = Loads()
 

@@ -34,6 +34,9 @@ class Rank(Part):
 
     rank: int
     host: str
+    numa_nodes: list[NonNegativeInt] = Field(
+        default=[], description="Those that it was bound to when it began; empty: nobody had bound it to some of them"
+    )
     process: int
     program: str
     ended: Literal["killed", "finalized", "exited"]

@@ -32,6 +32,7 @@ class Question:
     gpus: str | None = None
     ranks_per_gpu: int | None = None
     pin: str | None = None
+    keep_sockets: bool = False
     metric: str | None = None
     solver: str | None = None
     scotch: str | None = None
@@ -47,6 +48,7 @@ class Question:
         arguments = [
             part for name, value in options.items() if value is not None for part in (f"--{name}", str(value))
         ]
+        arguments += ["--keep-sockets"] if self.keep_sockets else []
         return arguments + [part for file in self.matrix for part in ("--matrix", str(file))]
 
 
@@ -65,8 +67,8 @@ def ask(question: Question) -> tuple[RankMap, Any]:
     sources = [bool(question.profile), bool(question.matrix), bool(question.pattern)]
     if sum(sources) != 1:
         raise Problem(
-            "it takes the traffic from one source",
-            "Name a profile's folder, or give one of --matrix and --pattern",
+            "what the ranks send is given more than once" if any(sources) else "what the ranks send is not given",
+            "Give one of these: the folder of sennit profile -o FOLDER, --matrix FILE, or --pattern NAME",
             Exit.USAGE,
         )
     if question.profile is None:

@@ -54,8 +54,19 @@ def map_ranks(
         int | None, typer.Option("--ranks-per-gpu", min=1, metavar="N", help="For so many a GPU has room; default 1.")
     ] = None,
     pin: Annotated[
-        str | None, typer.Option(metavar="RANK=GPU,…", help="Ranks that stay: 3=gpu1, or on node 2 3=2/gpu1.")
+        str | None,
+        typer.Option(
+            metavar="RANK=GPU,…",
+            help="Ranks that stay: 3=gpu1; on node 2 3=2/gpu1; on any GPU of a socket 0-7=host0.",
+        ),
     ] = None,
+    keep_sockets: Annotated[
+        bool,
+        typer.Option(
+            "--keep-sockets",
+            help="Ranks of a profile stay on GPUs of the socket that their launcher bound them to.",
+        ),
+    ] = False,
     metric: Annotated[
         str | None,
         typer.Option(
@@ -103,6 +114,7 @@ def map_ranks(
             gpus,
             ranks_per_gpu,
             pin,
+            keep_sockets,
             metric,
             solver,
             scotch,

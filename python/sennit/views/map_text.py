@@ -74,6 +74,8 @@ def sentences(found: RankMap, file: str = "") -> list[str]:
         said.append(use_of(found, file))
     if found.traffic.assumed:
         said.append(f"Assumed: {'; '.join(found.traffic.assumed)}.")
+    if found.kept:
+        said.append(f"{found.kept[:1].upper()}{found.kept[1:]}.")
     said += [f"Left out: {each}." for each in found.left_out]
     return said
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <ranges>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -12,6 +14,7 @@
 #include "bench/sim/report.h"
 #include "machine/fingerprint.h"
 #include "machine/known.h"
+#include "place/pins.h"
 #include "sim/choose_map.h"
 #include "sim/costs.h"
 
@@ -47,48 +50,15 @@ Result<std::vector<int>> gpus_of(const path::Network& network, const std::vector
   for (const std::string& id : ids) {
     const machine::Device* const device = network.machine().find(id);
     const int number = device == nullptr ? -1 : int(device - network.machine().devices.data());
-    if (number < 0 || device->kind != machine::DeviceKind::gpu || std::ranges::find(gpus, number) != gpus.end())
+    const bool is_gpu = number >= 0 && device->kind == machine::DeviceKind::gpu;
+    if (!is_gpu || std::ranges::find(gpus, number) != gpus.end())
       return Status(Code::invalid_argument,
-                    fmt::format("'{}' is no GPU of machine '{}', or is named twice", id, network.machine().name),
+                    is_gpu ? fmt::format("'{}' is named twice", id)
+                           : fmt::format("'{}' is no GPU of machine '{}'", id, network.machine().name),
                     "--gpus", "Use the ids that `sennit topo` shows, each once");
     gpus.push_back(number);
   }
   return gpus;
-}
-
-/// "3=gpu1", "3=2/gpu1". Of several on a GPU each takes a slot of its own.
-Result<std::vector<place::Pin>> pins_of(const std::vector<std::string>& texts, const place::DeviceGraph& graph,
-                                        const place::Slots& slots) {
-  std::vector<place::Pin> pins;
-  for (const std::string& text : texts) {
-    const Status wrong(Code::invalid_argument, fmt::format("'{}' pins no rank to a GPU", text), "--pin",
-                       "Write RANK=GPU or RANK=NODE/GPU, such as 3=gpu1 or 3=2/gpu1");
-    const auto equals = text.find('=');
-    if (equals == std::string::npos) return wrong;
-    std::string gpu = text.substr(equals + 1);
-    int rank = -1, node = 0;
-    const auto number = [](const std::string& digits, int& value) {
-      if (digits.empty() || digits.size() > 6 || digits.find_first_not_of("0123456789") != std::string::npos)
-        return false;
-      value = std::stoi(digits);
-      return true;
-    };
-    if (!number(text.substr(0, equals), rank)) return wrong;
-    if (const auto slash = gpu.find('/'); slash != std::string::npos) {
-      if (!number(gpu.substr(0, slash), node)) return wrong;
-      gpu = gpu.substr(slash + 1);
-    }
-    const machine::Device* const device = graph.network().machine().find(gpu);
-    int local = -1;
-    for (int each = 0; each < graph.gpus(); ++each)
-      if (device == &graph.network().device(graph.device(each))) local = each;
-    if (local < 0 || node >= slots.nodes) return wrong;
-    int slot = node * slots.a_node() + local;
-    for (int more = 1; more < slots.per_gpu && std::ranges::find(pins, slot, &place::Pin::slot) != pins.end(); ++more)
-      slot += slots.gpus;
-    pins.push_back({rank, slot});
-  }
-  return pins;
 }
 
 Result<std::vector<place::Solver>> solvers_of(const std::vector<std::string>& texts) {
@@ -228,8 +198,10 @@ Verdict verdict_of(const place::DeviceGraph& graph, const Job& job, const sim::C
     const auto difference = graph.difference(mean_message(job.source.traffic));
     // Figures of links that were not measured are no better than their source, so pairs must be exactly alike.
     if (difference.part <= (difference.measured ? kAlike : 0.0))
-      return {false, fmt::format("all pairs alike within {:.1f} % ({}): any order is as good", 100 * difference.part,
-                                 difference.measured ? "measured" : "by their links")};
+      return {false, difference.measured
+                         ? fmt::format("all pairs alike within {:.1f} % (measured): any order is as good",
+                                       100 * difference.part)
+                         : "all pairs of GPUs are alike by their links: any order is as good"};
   }
   const double gain = 1 - chosen.after.us / chosen.before.us;
   if (!changes || gain <= 0) return {false, "the order is as good as any that was found: leave it"};
@@ -293,7 +265,10 @@ Result<Mapped> map_job(const MapAsked& asked, const Job& job, const place::Devic
   auto choice = sim::choose_map(fabric, graph, job.slots, job.source.traffic, identity, candidates, job.costs);
   if (!choice) return choice.status();
   mapped.choice = std::move(*choice);
-  mapped.rows.push_back({"as it is", metric, "identity", identity, 0, {}, mapped.choice.before});
+  const int ranks = job.source.traffic.ranks();
+  const bool is_plain = std::ranges::equal(std::views::iota(0, ranks), std::span(identity).first(std::size_t(ranks)));
+  mapped.rows.push_back(
+      {is_plain ? "as it is" : "nearest to as it is", metric, "identity", identity, 0, {}, mapped.choice.before});
   if (paper) {
     auto played =
         sim::exchange(fabric, job.source.traffic.talks(),
@@ -318,6 +293,9 @@ Result<Mapped> map_job(const MapAsked& asked, const Job& job, const place::Devic
     else
       found.ms += each.ms;
   }
+  // Whoever asked for one solver alone gets no answer that it did not give.
+  if (found.solver.empty() && !paper && !mapped.left_out.empty())
+    return Status(Code::unsupported, mapped.left_out.front(), "--solver", "Name another one: --solver swaps,exact");
   if (found.solver.empty()) found.solver = "identity";
   mapped.rows.push_back(std::move(found));
   mapped.chosen = mapped.rows.size() - 1;
@@ -346,9 +324,16 @@ Result<Exit> print_map(const MapAsked& asked) {
   if (!graph) return of_arguments(graph.status());
   job.slots = asked.slots;
   job.slots.gpus = graph->gpus();
-  auto pins = pins_of(asked.pins, *graph, job.slots);
+  auto pins = place::pins_of(asked.pins, *graph, job.slots);
   if (!pins) return pins.status();
   job.pins = std::move(*pins);
+  std::string kept;
+  if (asked.keep_sockets) {
+    auto sockets = place::pins_to_sockets(job.source.bound, *graph, job.slots, job.pins);
+    if (!sockets) return std::move(sockets).status().in("--keep-sockets");
+    kept = std::move(sockets->words);
+    job.pins.insert(job.pins.end(), sockets->pins.begin(), sockets->pins.end());
+  }
   const auto fabric = sim::Fabric::create(job.machine, job.slots.nodes, sim::Costs{}.memory_gbps);
   if (!fabric) return of_arguments(fabric.status());
 
@@ -388,6 +373,7 @@ Result<Exit> print_map(const MapAsked& asked) {
          {"pays_after", verdict.advised ? Json(std::ceil(chosen.ms * 1e3 / saved_us)) : Json()},
          {"model_error", sim::kModelError},
          {"left_out", mapped->left_out},
+         {"kept", kept},
          {"ranks", ranks_of(*graph, job, verdict.advised ? chosen.map : before.map)},
          {"loads", {{"before", json_of(before.played.loads)}, {"after", json_of(chosen.played.loads)}}}});
   return Exit::ok;

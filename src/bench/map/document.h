@@ -13,6 +13,7 @@ struct MapAsked {
   std::string pattern, profile, size = "1M", machine, metric = "contention", scotch;
   std::vector<std::string> matrix, gpus, pins, solvers, costs;
   place::Slots slots;
+  bool keep_sockets = false;  ///< ranks of a profile stay on GPUs of the socket that their launcher bound them to
   std::uint64_t proof_work = place::kProofWork;
 };
 

@@ -62,6 +62,7 @@ Result<TrafficSource> of_profile(const std::string& file) {
   if (!profiled) return of_arguments(profiled.status());
   TrafficSource source;
   source.traffic = std::move(profiled->traffic);
+  source.bound = std::move(profiled->bound);
   source.from = fmt::format("a profile of {} ranks", source.traffic.ranks());
   source.only_collectives = source.traffic.talks().empty() && !profiled->collectives.empty();
   if (source.only_collectives) return source;
@@ -73,7 +74,7 @@ Result<TrafficSource> of_profile(const std::string& file) {
 
 Result<TrafficSource> source_of(const MapAsked& asked) {
   if (int(!asked.pattern.empty()) + int(!asked.matrix.empty()) + int(!asked.profile.empty()) != 1)
-    return Status(Code::invalid_argument, "it takes the traffic from one source", {},
+    return Status(Code::invalid_argument, "what the ranks send is not given, or more than once", {},
                   "Give one of --pattern, --matrix and --profile");
   if (!asked.profile.empty()) return of_profile(asked.profile);
   TrafficSource source;

@@ -3,13 +3,7 @@
 
 #include <sched.h>
 
-#include <string_view>
-#include <vector>
-
 namespace sennit::bench::measure {
-
-/// Parses processors in the kernel's notation: "0-3,8" is 0, 1, 2, 3, 8. Parts that are not numbers are skipped.
-std::vector<int> parse_processors(std::string_view list);
 
 /// Keeps the calling thread on the processors of one NUMA node for a scope. Where that is not possible (node -1, no
 /// such node, a node without processors, forbidden by a cgroup) it does nothing.

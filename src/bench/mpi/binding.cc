@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <fstream>
 #include <map>
@@ -14,6 +13,7 @@
 #include <fmt/ranges.h>
 
 #include "base/json.h"
+#include "base/processors.h"
 #include "comm/membership.h"
 
 namespace sennit::bench::mpi {
@@ -32,27 +32,6 @@ bool among(const std::vector<int>& list, int one) {
 }
 
 }  // namespace
-
-std::vector<int> parse_list(std::string_view text) {
-  std::vector<int> list;
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  while (at != end) {
-    int first = 0;
-    auto read = std::from_chars(at, end, first);
-    if (read.ec != std::errc{}) break;
-    int last = first;
-    if (read.ptr != end && *read.ptr == '-') {
-      read = std::from_chars(read.ptr + 1, end, last);
-      if (read.ec != std::errc{}) break;
-    }
-    for (int each = first; each <= last; ++each) list.push_back(each);
-    at = read.ptr;
-    if (at == end || *at != ',') break;
-    ++at;
-  }
-  return list;
-}
 
 bool bound(const std::vector<Cores>& ranks) {
   std::map<std::string, std::set<int>> taken;
@@ -91,17 +70,13 @@ Cores own_cores(const std::string& pci) {
   Cores cores;
   // One kernel's cores are the same ones under every name of its host: those of containers and namespaces differ.
   if (const auto self = comm::describe_self(0)) cores.host = fmt::format("{:x}", self->host);
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) == 0)
-    for (int each = 0; each < CPU_SETSIZE; ++each)
-      if (CPU_ISSET(each, &set)) cores.allowed.push_back(each);
+  cores.allowed = allowed_processors();
   for (const int each : cores.allowed) {
     const auto siblings =
-        parse_list(line_of(fmt::format("/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list", each)));
+        parse_processors(line_of(fmt::format("/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list", each)));
     cores.core.push_back(siblings.empty() ? each : siblings.front());
   }
-  if (!pci.empty()) cores.near = parse_list(line_of(fmt::format("/sys/bus/pci/devices/{}/local_cpulist", pci)));
+  if (!pci.empty()) cores.near = parse_processors(line_of(fmt::format("/sys/bus/pci/devices/{}/local_cpulist", pci)));
   return cores;
 }
 

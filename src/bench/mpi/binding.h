@@ -17,9 +17,6 @@ struct Cores {
   std::vector<int> core;     ///< of each allowed one: which it shares a core with (the lowest of them)
 };
 
-/// "0-3,8" as numbers; what is no number ends it.
-std::vector<int> parse_list(std::string_view text);
-
 /// Assigns each rank one of its allowed processors, no two ranks of a host the same: near ones first, then those
 /// whose core is free. Empty where there are not enough, or where the launcher has bound a rank to some already.
 /// Pure.

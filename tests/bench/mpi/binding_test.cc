@@ -13,13 +13,6 @@ Cores wide(std::vector<int> allowed, std::vector<int> near = {}, std::vector<int
   return {"a", std::move(allowed), std::move(near), std::move(core)};
 }
 
-TEST(Binding, ListsAreReadAsTheKernelWritesThem) {
-  EXPECT_THAT(parse_list("0-2,8"), ElementsAre(0, 1, 2, 8));
-  EXPECT_THAT(parse_list("5\n"), ElementsAre(5));
-  EXPECT_THAT(parse_list(""), IsEmpty());
-  EXPECT_THAT(parse_list("x"), IsEmpty());
-}
-
 TEST(Binding, EveryRankGetsACoreOfItsOwn) {
   EXPECT_THAT(assign({wide({0, 1, 2}), wide({0, 1, 2})}), ElementsAre(0, 1));
   EXPECT_THAT(assign({wide({0}), wide({0})}), IsEmpty()) << "too few";
