@@ -8,6 +8,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # From 13 on gcc takes every reference that a function returns for one into its temporary arguments.
   target_compile_options(sennit_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-dangling-reference>)
 endif()
+# Rooms are compiled a dozen sources at a time; a program takes the functions that it needs, which is half of them.
+target_compile_options(sennit_options INTERFACE
+  $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-ffunction-sections -fdata-sections>)
+target_link_options(sennit_options INTERFACE $<$<CONFIG:Release>:-Wl,--gc-sections>)
 option(SENNIT_SANITIZE_ALL "Test every room under sanitizers, with every check" OFF)
 if(SENNIT_SANITIZE)
   target_compile_options(sennit_options INTERFACE
