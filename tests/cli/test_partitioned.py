@@ -54,7 +54,7 @@ def test_a_page_has_no_script_and_every_chart() -> None:
     page = partitioned_html(document())
     assert "default-src 'none'" in page
     assert "<script" not in page
-    for title in ("Overhead by partitions and size (mpi)", "Perceived bandwidth, GB/s (mpi)", "Early-bird, % (mpi)",
+    for title in ("Overhead by size (mpi)", "Perceived bandwidth, GB/s (mpi)", "Early-bird, % (mpi)",
                   "Availability, % (mpi)", "16 MiB in 16 by MPI partitioned"):  # fmt: skip
         assert title in page
     assert "the wire: most of whole messages" in page

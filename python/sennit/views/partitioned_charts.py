@@ -52,7 +52,7 @@ def overheads(rows: Sequence[Row], back_end: str) -> str:
                     f"({row.overhead.low:.3g}…{row.overhead.high:.3g})")  # fmt: skip
             values[(partitions.index(row.partitions), sizes.index(row.bytes))] = (row.overhead.median, said)
     return ratio_grid(
-        f"Overhead by partitions and size ({back_end})", [*map(str, partitions)], [*map(units.size, sizes)], values
+        f"Overhead by size ({back_end})", [*map(str, partitions)], [*map(units.size, sizes)], values
     )
 
 
