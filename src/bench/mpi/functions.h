@@ -35,7 +35,8 @@ template <class Abi>
 std::string find(void* library, Functions<Abi>& functions) {
   std::string missing;
   functions.each([&](auto& function, const char* name, bool newer) {
-    const std::string symbol = std::string("MPI_") + name;
+    std::string symbol("MPI_");  // in two steps: gcc 12 warns of the sum, without reason
+    symbol += name;
     const std::string own = library != RTLD_DEFAULT ? "P" + symbol : symbol;
     function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, own.c_str()));
     if (function != nullptr) return;

@@ -18,7 +18,8 @@ template <class Functions>
 bool find(void* library, Functions& functions) {
   bool all = true;
   functions.each([&](auto& function, const char* name, bool) {
-    const std::string symbol = std::string("PMPI_") + name;
+    std::string symbol("PMPI_");  // in two steps: gcc 12 warns of the sum, without reason
+    symbol += name;
     function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, symbol.c_str()));
     all = all && function != nullptr;
   });
