@@ -9,12 +9,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 from house import ROOT
 from kept_documents import NONE_YET, documents
-from sennit import units
+from sennit import __version__, units
 from sennit.programs import process
 from sennit.programs.map import PROGRAM, Question, ask
 from sennit.units import NOTHING
@@ -85,8 +86,8 @@ def map_cases(root: Path) -> str:
     optimal = sum(row["optimal"] for row in rows)
     said = (
         f"{cases} problems: by swaps alone a map costs more than Scotch's in {worse} of them. Of the {brute} small "
-        f"enough to try every permutation the best is found in {optimal}. Times are of one processor: the median, "
-        "and the most."
+        f"enough to try every permutation the best is found in {optimal}. Times are of one processor of "
+        f"{', '.join(document.get('computer', 'two-cores') for document in found)}: the median, and the most."
     )
     return f"{said}\n\n{pipes(lines)}"
 
@@ -212,7 +213,8 @@ def main() -> int:
         more = ["--scotch", asked.scotch] if asked.scotch else []
         document, _ = process.document(PROGRAM, "cases", "--progress", *more, title="mapping 308 problems")
     else:
-        document = {"version": 1, "kind": GAINS, "computer": asked.computer, "rows": gain_rows()}
+        document = {"version": 1, "kind": GAINS, "rows": gain_rows()}
+    document |= {"computer": asked.computer, "date": date.today().isoformat(), "sennit": __version__}
     FOLDER.mkdir(parents=True, exist_ok=True)
     file = FOLDER / f"{asked.what}.json"
     file.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -63,6 +63,8 @@ def test_values_that_are_several_stay_in_their_cell() -> None:
 def test_every_benchmark_writes_every_view() -> None:
     commands: Any = typer.main.get_command(bench.app)
     for name, command in commands.commands.items():
+        if name == "project":  # computes from what others measured
+            continue
         options = {option for each in command.params for option in each.opts}
         assert options >= VIEWS.keys(), name
 
