@@ -130,11 +130,11 @@ def measure_to(folder: Path, program: str, *arguments: str) -> None:
 
 
 @cache
-def tuned_once(operation: str) -> dict[str, Any]:
-    """The table of plans that sennit-tune writes of two ranks' calls of 1 KiB in ordinary buffers, on this host."""
+def tuned_once(operation: str, kib: int) -> dict[str, Any]:
+    """The table of plans that sennit-tune writes of two ranks' calls of a size in ordinary buffers, on this host."""
     folder = Path(tempfile.mkdtemp(prefix="cache-", dir=TOGETHER.name))
     shutil.copytree(measured(), folder, dirs_exist_ok=True)
-    options = ["--ranks", "2", "--operations", operation, "--sizes", "1K", "--budget", "2"]
+    options = ["--ranks", "2", "--operations", operation, "--sizes", f"{kib}K", "--budget", "2"]
     measure_to(folder, "sennit-tune", "collectives", *options)
     (file,) = folder.glob("*.collectives.json")
     table: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
@@ -143,12 +143,13 @@ def tuned_once(operation: str) -> dict[str, Any]:
 
 
 def tuned(nccl_us: Mapping[int, float], operation: str = "allreduce", beside: str = "") -> Path:
-    """A folder for SENNIT_CACHE: two ranks' calls with the plans that sennit-tune found for 1 KiB, since all of a
-    budget of seconds would go into each size; what NCCL is said to have taken for each size, by KiB, and which one
-    (default: the tests' own). Skips the test where sennit-tune is not built."""
+    """A folder for SENNIT_CACHE: two ranks' calls with the plans that sennit-tune found for the largest size, for
+    which every smaller one has scratch memory, too: all of a budget of seconds would go into each size. What NCCL is
+    said to have taken for each size, by KiB, and which one (default: the tests' own). Skips the test where
+    sennit-tune is not built."""
     if not drop_in.FOLDER or not (Path(drop_in.FOLDER) / "sennit-tune").exists():
         pytest.skip("sennit-tune is not built")
-    table = tuned_once(operation)
+    table = tuned_once(operation, max(nccl_us))
     (entry,) = table["entries"]
     nccl = beside or ".".join(map(str, version_of(headers()[0])))
     entries = [entry | {"bytes": kib << 10, "nccl_us": took, "nccl": nccl} for kib, took in nccl_us.items()]

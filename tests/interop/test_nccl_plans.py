@@ -40,7 +40,7 @@ def measured(folder: Path, *blocks: int) -> dict[str, str]:
     (file,) = folder.glob("*.collectives.json")
     table = json.loads(file.read_text(encoding="utf-8"))
     (entry,) = table["entries"]
-    entry["plans"] = [entry["plans"][0] | {"blocks": each} for each in blocks]
+    entry["plans"] = [entry["plans"][0] | {"algorithm": "two_shot", "blocks": each} for each in blocks]
     file.write_text(json.dumps(table), encoding="utf-8")
     return {"SENNIT_TAKE": "measured", "SENNIT_CACHE": str(folder)}
 

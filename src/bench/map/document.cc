@@ -4,8 +4,6 @@
 #include <cmath>
 #include <map>
 #include <optional>
-#include <ranges>
-#include <span>
 
 #include <fmt/format.h>
 
@@ -266,7 +264,9 @@ Result<Mapped> map_job(const MapAsked& asked, const Job& job, const place::Devic
   if (!choice) return choice.status();
   mapped.choice = std::move(*choice);
   const int ranks = job.source.traffic.ranks();
-  const bool is_plain = std::ranges::equal(std::views::iota(0, ranks), std::span(identity).first(std::size_t(ranks)));
+  int next = 0;
+  const bool is_plain =
+      std::all_of(identity.begin(), identity.begin() + ranks, [&](int slot) { return slot == next++; });
   mapped.rows.push_back(
       {is_plain ? "as it is" : "nearest to as it is", metric, "identity", identity, 0, {}, mapped.choice.before});
   if (paper) {
