@@ -51,9 +51,7 @@ def overheads(rows: Sequence[Row], back_end: str) -> str:
             said = (f"{units.size(row.bytes)} in {row.partitions}: {row.overhead.median:.3g} "
                     f"({row.overhead.low:.3g}…{row.overhead.high:.3g})")  # fmt: skip
             values[(partitions.index(row.partitions), sizes.index(row.bytes))] = (row.overhead.median, said)
-    return ratio_grid(
-        f"Overhead by size ({back_end})", [*map(str, partitions)], [*map(units.size, sizes)], values
-    )
+    return ratio_grid(f"Overhead by size ({back_end})", [*map(str, partitions)], [*map(units.size, sizes)], values)
 
 
 def rate_axis(rates: Sequence[float]) -> Axis:
