@@ -1,4 +1,4 @@
-// Which processors this process may run on, and of which NUMA nodes they are: what a launcher has bound it to.
+// Reads which processors this process may run on and of which NUMA nodes they are: what a launcher has bound it to.
 #pragma once
 
 #include <filesystem>

@@ -6,7 +6,6 @@ import copy
 import json
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -292,7 +291,9 @@ def test_a_run_goes_on_with_the_lines_that_are_missing(monkeypatch: pytest.Monke
 
 
 def asked(**changes: Any) -> Asked:
-    return replace(Asked("1024", "1,2", 0, "1ms", "none", "linear", "hot", ["mpi"], 1, 0.5, 10.0), **changes)
+    plain = Asked(sizes="1024", partitions="1,2", threads=0, compute="1ms", noise="none", order="linear", cache="hot",
+                  versus=["mpi"], seed=1, seconds=0.5, limit=10.0)  # fmt: skip
+    return plain.model_copy(update=changes)
 
 
 def test_a_run_goes_on_only_as_it_was_begun() -> None:

@@ -149,6 +149,11 @@ class PatternRow(Part):
         return self.state == MEASURED and self.speedup is not None
 
 
+def reason(row: Row | PatternRow) -> str:
+    """Why a line was not measured, for people."""
+    return row.why if row.why.startswith(row.state) else f"{row.state.replace('_', ' ')}: {row.why}"
+
+
 class Early(Part):
     """Of two partitions, the second ready 20 ms after the first: whether the first arrives before that."""
 

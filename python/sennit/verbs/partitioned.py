@@ -7,7 +7,7 @@ import os
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Annotated, Any
@@ -165,13 +165,14 @@ def partitioned(
         document = _probed(command_of(2), environment, sizes_asked.split(",") if sizes else [])
     else:
         asked = Asked(
-            sizes_asked or (FACES if pattern else SIZES), partitions, threads or 0, compute, noise, order, cache,
-            back_ends(versus, BETWEEN_TWO if pattern else BACK_ENDS), seed, seconds, limit, pattern, planes,
-            ranks if pattern else 2,
+            sizes=sizes_asked or (FACES if pattern else SIZES), partitions=partitions, threads=threads or 0,
+            compute=compute, noise=noise, order=order, cache=cache,
+            versus=back_ends(versus, BETWEEN_TWO if pattern else BACK_ENDS), seed=seed, seconds=seconds, limit=limit,
+            pattern=pattern, planes=planes, ranks=ranks if pattern else 2,
         )  # fmt: skip
         begun = None
         if resume is not None:
-            given = {name: value for name, value in asdict(asked).items() if _is_given(context, name)}
+            given = {name: value for name, value in asked if _is_given(context, name)}
             asked, begun = _begun(command_of, environment, resume, given)
         try:
             document = _measured(command_of(asked.ranks), environment, asked, begun, _keeper(files.json, found.kind))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -21,28 +20,8 @@ OPTIONS = {"limit": "--hangs-after", "versus": "--vs", "ranks": "-n"}  # those w
 SAME = ("clock", "cores", "thread_multiple", "last_level_cache", "library")
 
 
-class _Kept(Part):
-    """Asked, as a document has it."""
-
-    sizes: str
-    partitions: str
-    threads: int
-    compute: str
-    noise: str
-    order: str
-    cache: str
-    versus: list[str]
-    seed: int
-    seconds: float
-    limit: float
-    pattern: str = ""
-    planes: int = PLANES
-    ranks: int = 2
-
-
-@dataclass(frozen=True)
-class Asked:
-    """Values of the options, with lists spelled out. `threads` 0: the program's own choice."""
+class Asked(Part):
+    """Values of the options, as a document has them; lists are spelled out. `threads` 0: the program's own choice."""
 
     sizes: str
     partitions: str
@@ -69,7 +48,7 @@ class Asked:
 
     def settings(self) -> dict[str, Any]:
         """For the document."""
-        return {KEPT: asdict(self)}
+        return {KEPT: self.model_dump()}
 
 
 def absolute(noise: str) -> str:
@@ -82,16 +61,14 @@ def kept(found: Partitioned, origin: str) -> Asked:
     """What a document's run was asked. Raises Problem where it does not say so."""
     if KEPT not in found.settings:
         raise Problem(f"{origin} does not say what was to be measured", "Measure it anew", Exit.USAGE)
-    read = parse(_Kept, found.settings[KEPT], f"settings.{KEPT} of {origin}", version=None)
-    return Asked(**read.model_dump())
+    return parse(Asked, found.settings[KEPT], f"settings.{KEPT} of {origin}", version=None)
 
 
 def refuse_others(asked: Asked, given: Mapping[str, Any], origin: str) -> None:
     """Raises Problem where an option that is given again has another value than in the document."""
-    for each in fields(Asked):
-        before = getattr(asked, each.name)
-        if each.name in given and given[each.name] != before:
-            option = OPTIONS.get(each.name, f"--{each.name}")
+    for name, before in asked:
+        if name in given and given[name] != before:
+            option = OPTIONS.get(name, f"--{name}")
             said = ",".join(before) if isinstance(before, list) else before
             raise Problem(
                 f"{origin} was measured with {option} {said}", f"Leave {option} out, or measure anew", Exit.USAGE

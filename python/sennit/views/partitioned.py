@@ -11,7 +11,7 @@ from rich.text import Text
 
 from sennit import units
 from sennit.model.partition_counts import Best, best_counts, wire_of
-from sennit.model.partitioned import OWN, QUESTIONS, SINGLE, Answer, Figure, Partitioned, Probe, Row
+from sennit.model.partitioned import OWN, QUESTIONS, SINGLE, Answer, Figure, Partitioned, Probe, Row, reason
 from sennit.units import NOTHING
 from sennit.views import partitioned_patterns as patterns
 from sennit.views.csv import lines_csv
@@ -261,8 +261,7 @@ def _sentences(rows: Sequence[Row]) -> list[str]:
         )
     for row in rows:
         if not row.is_measured:
-            why = row.why if row.why.startswith(row.state) else f"{row.state.replace('_', ' ')}: {row.why}"
-            said.append(f"{spoken(row.back_end)}, {_line(row)}: {why}")
+            said.append(f"{spoken(row.back_end)}, {_line(row)}: {reason(row)}")
     if any(row.crowded for row in rows):
         said.append("* More threads than cores for them: they slept instead of computing.")
     return said

@@ -8,7 +8,7 @@ from functools import partial
 from itertools import groupby
 
 from sennit import units
-from sennit.model.partitioned import OWN, Figure, PatternRow
+from sennit.model.partitioned import OWN, Figure, PatternRow, reason
 from sennit.units import NOTHING
 from sennit.views.charts.frame import COLOURS, linear_axis, size_axis
 from sennit.views.charts.lines import Point, Series, line_chart
@@ -144,8 +144,7 @@ def _sentences(rows: Sequence[PatternRow]) -> list[str]:
         )
     for row in rows:
         if not row.is_measured:
-            why = row.why if row.why.startswith(row.state) else f"{row.state.replace('_', ' ')}: {row.why}"
-            said.append(f"{row.back_end}, {units.size(row.bytes)} in {row.partitions}: {why}")
+            said.append(f"{row.back_end}, {units.size(row.bytes)} in {row.partitions}: {reason(row)}")
     if any(row.crowded for row in rows):
         said.append("* More threads than cores for them: their compute was slept.")
     return said

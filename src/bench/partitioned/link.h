@@ -11,7 +11,7 @@
 
 namespace sennit::bench::partitioned {
 
-/// Which end of a message is meant. `number`: apart from other messages that there are meanwhile between these two.
+/// Names one end of a message. `number` tells it from other messages that there are meanwhile between these two.
 struct Way {
   bool sends = false;
   int peer = 0;
@@ -27,7 +27,7 @@ class Link {
 
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
-  /// Of two ranks the first sends the message; of several it decides what is done.
+  /// Returns whether this is rank 0: of two ranks it sends the message, of several it decides what is done.
   bool sends() const { return rank_ == 0; }
   /// Returns the MPI's own version text, in one line.
   const std::string& version() const { return version_; }
@@ -57,7 +57,7 @@ class Link {
   Status hear_one(T& value, int from) {
     return hear(std::as_writable_bytes(std::span(&value, 1)), from);
   }
-  /// The same of two ranks.
+  /// These do the same with the other one of two ranks.
   Status tell(std::span<const std::byte> bytes) { return tell(bytes, 1 - rank_); }
   Status hear(std::span<std::byte> bytes) { return hear(bytes, 1 - rank_); }
   template <class T>
